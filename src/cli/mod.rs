@@ -1,0 +1,85 @@
+//! What a person types. The flags come from [`crate::config::options`], so that help, file and environment agree.
+
+mod arguments;
+mod call;
+mod doctor;
+mod log;
+mod welcome;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+
+use crate::config::{self, Config, Source, Transport};
+use crate::server::Server;
+use arguments::Command;
+
+/// The whole program, from words to exit code.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    // The guard must stay small and quick: nothing is parsed or loaded for it.
+    if words.get(1).is_some_and(|word| word == crate::keeper::protocol::SUBCOMMAND) {
+        crate::keeper::main()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bare = words.len() == 1;
+    let arguments = match arguments::parse(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            error.print()?;
+            return Ok(ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)));
+        }
+    };
+    let source = Source {
+        environment: std::env::vars_os().collect(),
+        flags: arguments.flags,
+        current_dir: std::env::current_dir().context("failed to find the current directory")?,
+    };
+    if bare && rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stdout()) {
+        welcome::print();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let config = config::load(&source)?;
+    match arguments.command {
+        Command::Serve => {
+            log::start(config.log);
+            runtime()?.block_on(serve(config))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Call { tool, words } => {
+            log::start_quiet(config.log);
+            runtime()?.block_on(call::run(Server::new(config)?, tool, &words))
+        }
+        Command::Doctor => {
+            doctor::print(&config);
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    if config.transport == Transport::Http {
+        anyhow::bail!("the http transport is not built yet; use --transport stdio");
+    }
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        project = %config.directories.project_dir().display(),
+        sandbox = config.sandbox_text(),
+        "testudo serves on stdio"
+    );
+    let server: Arc<Server> = Server::new(config)?;
+    crate::transport::stdio::serve(server).await
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")
+}

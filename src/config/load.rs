@@ -1,0 +1,272 @@
+//! Merging the layers, and start-up errors that name the setting and the nearest valid name.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS};
+use super::{Config, DEFAULTS, Directories, Log, Sandbox, Transport};
+
+/// Where settings come from besides the embedded defaults.
+#[derive(Clone, Debug, Default)]
+pub struct Source {
+    pub environment: Vec<(OsString, OsString)>,
+    /// Flag names without dashes and all values given for each.
+    pub flags: Vec<(String, Vec<String>)>,
+    pub current_dir: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    #[error("failed to read the configuration file {path}: {error}")]
+    Unreadable { path: String, error: std::io::Error },
+    #[error(
+        "the configuration file {path} is inside the project {project}, where an agent could write it; keep it elsewhere"
+    )]
+    InsideProject { path: String, project: String },
+    #[error("failed to parse {path}: {error}")]
+    Syntax { path: String, error: toml::de::Error },
+    #[error("unknown key `{key}` in {origin}{suggestion}")]
+    UnknownKey { key: String, origin: String, suggestion: String },
+    #[error("bad value for {origin}: {reason}")]
+    BadValue { origin: String, reason: String },
+}
+
+/// The shape of the merged layers.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    transport: Transport,
+    workdir: String,
+    project_dir: String,
+    #[expect(dead_code, reason = "taken up with the client's roots")]
+    workspace_dir: String,
+    #[expect(dead_code, reason = "taken up with the client's roots")]
+    allow_dir: Vec<String>,
+    #[expect(dead_code, reason = "taken up with the client's roots")]
+    deny_dir: Vec<String>,
+    toolset: OneOrMore,
+    anthropic_compat: bool,
+    disable_tools: OneOrMore,
+    timeout: u64,
+    #[expect(dead_code, reason = "taken up with background tasks")]
+    background_timeout: u64,
+    #[serde(deserialize_with = "super::size")]
+    #[expect(dead_code, reason = "taken up with the file tools")]
+    max_file_size: u64,
+    sandbox: Sandbox,
+    policy: crate::policy::Settings,
+    log: Log,
+    output: crate::exec::OutputSettings,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::More(texts) => texts,
+        }
+    }
+}
+
+pub fn load(source: &Source) -> Result<Config, ConfigError> {
+    let mut merged: Table = DEFAULTS.parse().expect("the embedded defaults are valid");
+    let file = config_file(source);
+    if let Some(path) = &file {
+        merge_file(&mut merged, path)?;
+    }
+    let warnings = merge_environment(&mut merged, source)?;
+    merge_flags(&mut merged, source)?;
+    let written = check(&merged, "the configuration")?;
+    let directories = directories(&written, source)?;
+    if let Some(path) = &file {
+        refuse_inside_project(path, directories.project_dir())?;
+    }
+    let mut toolsets = written.toolset.into_vec();
+    if written.anthropic_compat {
+        toolsets = vec!["anthropic".to_owned()];
+    }
+    Ok(Config {
+        transport: written.transport,
+        tools: crate::tools::Settings::new(toolsets, written.disable_tools.into_vec())
+            .map_err(|reason| ConfigError::BadValue { origin: "--toolset or --disable-tools".to_owned(), reason })?,
+        exec: crate::exec::Settings { timeout: written.timeout, output: written.output },
+        policy: written.policy,
+        sandbox: written.sandbox,
+        log: written.log,
+        directories,
+        cache_dir: user_dir(source, "XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),
+        file,
+        environment: source.environment.clone(),
+        warnings,
+    })
+}
+
+fn variable<'a>(source: &'a Source, name: &str) -> Option<&'a OsString> {
+    source.environment.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value)
+}
+
+/// A directory of the XDG specification; none without a home.
+fn user_dir(source: &Source, name: &str, below_home: &str) -> Option<PathBuf> {
+    variable(source, name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
+        .or_else(|| variable(source, "HOME").map(|home| Path::new(home).join(below_home)))
+}
+
+fn config_file(source: &Source) -> Option<PathBuf> {
+    let flag = source.flags.iter().find(|(name, _)| name == CONFIG_FLAG).and_then(|(_, values)| values.last());
+    let named = flag.map(PathBuf::from).or_else(|| variable(source, CONFIG_VARIABLE).map(PathBuf::from));
+    match named {
+        Some(path) => Some(expand(source, &path)),
+        None => user_dir(source, "XDG_CONFIG_HOME", ".config")
+            .map(|directory| directory.join("testudo/config.toml"))
+            .filter(|path| path.exists()),
+    }
+}
+
+/// `~` and relative paths, as seen from where the server was started.
+fn expand(source: &Source, path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), variable(source, "HOME")) {
+        (Ok(rest), Some(home)) => Path::new(home).join(rest),
+        _ => source.current_dir.join(path),
+    }
+}
+
+fn merge_file(merged: &mut Table, path: &Path) -> Result<(), ConfigError> {
+    let shown = path.display().to_string();
+    let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: shown.clone(), error })?;
+    let table: Table = text.parse().map_err(|error| ConfigError::Syntax { path: shown.clone(), error })?;
+    refuse_unknown(&table, merged, "", &shown)?;
+    overlay(merged, table);
+    check(merged, &shown).map(drop)
+}
+
+/// Every key must be one the defaults know; a table's keys are compared with that table's.
+fn refuse_unknown(written: &Table, known: &Table, prefix: &str, origin: &str) -> Result<(), ConfigError> {
+    for (key, value) in written {
+        match (known.get(key), value) {
+            (Some(Value::Table(known)), Value::Table(written)) => {
+                refuse_unknown(written, known, &format!("{prefix}{key}."), origin)?;
+            }
+            (Some(_), _) => {}
+            (None, _) => {
+                return Err(ConfigError::UnknownKey {
+                    key: format!("{prefix}{key}"),
+                    origin: origin.to_owned(),
+                    suggestion: did_you_mean(key, known.keys().map(String::as_str), prefix),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn did_you_mean<'a>(written: &str, valid: impl Iterator<Item = &'a str>, prefix: &str) -> String {
+    let valid: Vec<&str> = valid.collect();
+    match crate::spelling::nearest(written, valid.iter().copied()) {
+        Some(near) => format!("; did you mean `{prefix}{near}`?"),
+        None => format!("; the valid names are {}", valid.join(", ")),
+    }
+}
+
+fn overlay(base: &mut Table, over: Table) {
+    for (key, value) in over {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Table(base)), Value::Table(over)) => overlay(base, over),
+            (_, value) => {
+                base.insert(key, value);
+            }
+        }
+    }
+}
+
+fn merge_environment(merged: &mut Table, source: &Source) -> Result<Vec<String>, ConfigError> {
+    let mut warnings = Vec::new();
+    for (name, value) in &source.environment {
+        let Some(name) = name.to_str().filter(|name| name.starts_with("TESTUDO_") && *name != CONFIG_VARIABLE) else {
+            continue;
+        };
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.variable == name) else {
+            // Not an error: other programs may use the prefix too.
+            let known = SETTINGS.iter().map(|setting| setting.variable).filter(|name| !name.is_empty());
+            warnings.push(format!("the variable {name} is not one of ours{}", did_you_mean(name, known, "")));
+            continue;
+        };
+        let value = value.to_string_lossy();
+        if value.is_empty() {
+            continue;
+        }
+        let read = setting.kind.read_variable(&value);
+        set(merged, setting.key, read, name)?;
+    }
+    Ok(warnings)
+}
+
+fn merge_flags(merged: &mut Table, source: &Source) -> Result<(), ConfigError> {
+    for (name, values) in &source.flags {
+        if let Some(setting) = SETTINGS.iter().find(|setting| setting.flag == name) {
+            set(merged, setting.key, setting.kind.read(values), &format!("--{name}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn set(merged: &mut Table, key: &str, value: Result<Value, String>, origin: &str) -> Result<(), ConfigError> {
+    let value = value.map_err(|reason| ConfigError::BadValue { origin: origin.to_owned(), reason })?;
+    let mut layer = Table::new();
+    match key.split_once('.') {
+        Some((table, key)) => {
+            layer.insert(table.to_owned(), Value::Table(Table::from_iter([(key.to_owned(), value)])));
+        }
+        None => {
+            layer.insert(key.to_owned(), value);
+        }
+    }
+    overlay(merged, layer);
+    // After every layer, so that the blame falls on the one that is wrong.
+    check(merged, origin).map(drop)
+}
+
+fn check(merged: &Table, origin: &str) -> Result<Written, ConfigError> {
+    merged.clone().try_into().map_err(|error: toml::de::Error| ConfigError::BadValue {
+        origin: origin.to_owned(),
+        reason: error.to_string().trim_end().replace('\n', " "),
+    })
+}
+
+fn directories(written: &Written, source: &Source) -> Result<Directories, ConfigError> {
+    let existing = |origin: &str, text: &str| -> Result<PathBuf, ConfigError> {
+        let path = expand(source, Path::new(text));
+        let bad = |reason: String| ConfigError::BadValue { origin: origin.to_owned(), reason };
+        let canonical = path.canonicalize().map_err(|error| bad(format!("{}: {error}", path.display())))?;
+        let readable = std::fs::read_dir(&canonical).map(drop);
+        readable.map_err(|error| bad(format!("{}: {error}", path.display())))?;
+        Ok(canonical)
+    };
+    let project = written.project_dir.as_str();
+    Ok(Directories {
+        launch_dir: existing("--workdir", &written.workdir)?,
+        project_dir: if project.is_empty() { None } else { Some(existing("--project-dir", project)?) },
+    })
+}
+
+fn refuse_inside_project(path: &Path, project: &Path) -> Result<(), ConfigError> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if real.starts_with(project) {
+        return Err(ConfigError::InsideProject {
+            path: path.display().to_string(),
+            project: project.display().to_string(),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! From the bytes a command wrote to the text a model reads: what is not UTF-8 becomes U+FFFD, terminal escapes go.
+//! Works on pieces of any size, because a pipe cuts where it likes.
+
+/// Remembers where the last piece ended: inside a character or inside an escape.
+#[derive(Debug, Default)]
+pub struct Cleaner {
+    escape: Escape,
+    partial: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+enum Escape {
+    #[default]
+    None,
+    /// After ESC.
+    Begun,
+    /// After `ESC [`: parameters, then one final character.
+    Control,
+    /// After `ESC (` and its like: one more character.
+    Designation,
+    /// After `ESC ]`, `ESC P`, …: text up to BEL or `ESC \`. The count keeps an unclosed one from hiding all that follows.
+    Text { length: usize, closing: bool },
+}
+
+/// Longer than any title or link a terminal accepts.
+const LONGEST_ESCAPE_TEXT: usize = 4096;
+
+impl Cleaner {
+    /// Hands the cleaned text of this piece to `sink`, in one or more parts.
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(&str)) {
+        let plain = self.escape == Escape::None && self.partial.is_empty();
+        if plain && bytes.is_ascii() && memchr::memchr(0x1b, bytes).is_none() {
+            // Ordinary output takes this path at the speed of memory.
+            sink(std::str::from_utf8(bytes).unwrap_or_default());
+            return;
+        }
+        if self.partial.is_empty() {
+            self.decode(bytes, sink);
+        } else {
+            let mut joined = std::mem::take(&mut self.partial);
+            joined.extend_from_slice(bytes);
+            self.decode(&joined, sink);
+        }
+    }
+
+    /// The end of the stream: a character cut short can no longer become whole.
+    pub fn finish(&mut self, sink: &mut impl FnMut(&str)) {
+        if !std::mem::take(&mut self.partial).is_empty() && self.escape == Escape::None {
+            sink("\u{fffd}");
+        }
+    }
+
+    fn decode(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(&str)) {
+        loop {
+            match std::str::from_utf8(bytes) {
+                Ok(text) => return self.strip(text, sink),
+                Err(error) => {
+                    let (valid, rest) = bytes.split_at(error.valid_up_to());
+                    self.strip(std::str::from_utf8(valid).unwrap_or_default(), sink);
+                    let Some(length) = error.error_len() else {
+                        self.partial = rest.to_vec();
+                        return;
+                    };
+                    self.strip("\u{fffd}", sink);
+                    bytes = &rest[length..];
+                }
+            }
+        }
+    }
+
+    fn strip(&mut self, text: &str, sink: &mut impl FnMut(&str)) {
+        let mut rest = text;
+        while !rest.is_empty() {
+            if self.escape == Escape::None {
+                let Some(at) = memchr::memchr(0x1b, rest.as_bytes()) else { return sink(rest) };
+                if at > 0 {
+                    sink(&rest[..at]);
+                }
+                self.escape = Escape::Begun;
+                rest = &rest[at + 1..];
+                continue;
+            }
+            let Some(next) = rest.chars().next() else { return };
+            rest = &rest[next.len_utf8()..];
+            self.escape = self.escape.after(next);
+        }
+    }
+}
+
+impl Escape {
+    fn after(self, next: char) -> Self {
+        match (self, next) {
+            // Parameters and intermediates go on; anything else is the final character or an escape broken off.
+            (Self::Begun, '[') | (Self::Control, '\u{20}'..='\u{3f}') => Self::Control,
+            (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => Self::Text { length: 0, closing: false },
+            (Self::Begun, ' '..='/') => Self::Designation,
+            (Self::Begun | Self::Control, '\u{1b}') => Self::Begun,
+            (Self::Text { length, .. }, '\u{1b}') => Self::Text { length, closing: true },
+            (Self::Text { closing: true, .. }, _) | (Self::Text { .. }, '\u{7}') => Self::None,
+            (Self::Text { length, .. }, _) if length < LONGEST_ESCAPE_TEXT => {
+                Self::Text { length: length + 1, closing: false }
+            }
+            _ => Self::None,
+        }
+    }
+}
+
+/// The cleaned text of one whole piece.
+pub fn clean(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let mut cleaner = Cleaner::default();
+    cleaner.push(bytes, &mut |part| text.push_str(part));
+    cleaner.finish(&mut |part| text.push_str(part));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn escapes_go_and_everything_else_stays() {
+        let rows: [(&[u8], &str); 11] = [
+            (b"plain\ttext\r\n", "plain\ttext\r\n"),
+            (b"\x1b[31mred\x1b[0m", "red"),
+            (b"\x1b[1;38;5;200mx\x1b[K", "x"),
+            (b"\x1b]0;title\x07after", "after"),
+            (b"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", "link"),
+            (b"\x1bP+q\x1b\\x", "x"),
+            (b"\x1b(Bx\x1b=y\x1b7z", "xyz"),
+            (b"caf\xc3\xa9 \xff.", "café \u{fffd}."),
+            (b"cut \xe2\x82", "cut \u{fffd}"),
+            (b"\0\x01\x08", "\0\u{1}\u{8}"),
+            ("日本\u{1b}[0m語".as_bytes(), "日本語"),
+        ];
+        for (bytes, text) in rows {
+            assert_eq!(clean(bytes), text, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_unclosed_title_does_not_swallow_the_rest_of_the_output() {
+        let bytes = [b"\x1b]0;".as_slice(), &[b'x'; LONGEST_ESCAPE_TEXT + 1], b"\nvisible\n"].concat();
+        assert!(clean(&bytes).ends_with("visible\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn where_the_pipe_cuts_makes_no_difference(bytes: Vec<u8>, cuts: Vec<prop::sample::Index>) {
+            let mut pieces = Cleaner::default();
+            let mut text = String::new();
+            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+            at.sort_unstable();
+            let mut from = 0;
+            for to in at.into_iter().chain([bytes.len()]) {
+                pieces.push(&bytes[from..to], &mut |part| text.push_str(part));
+                from = to;
+            }
+            pieces.finish(&mut |part| text.push_str(part));
+            prop_assert_eq!(text, clean(&bytes));
+        }
+
+        #[test]
+        fn text_without_escapes_is_what_lossy_decoding_gives(bytes in prop::collection::vec(any::<u8>().prop_filter("no ESC", |b| *b != 0x1b), 0..200)) {
+            prop_assert_eq!(clean(&bytes), String::from_utf8_lossy(&bytes));
+        }
+    }
+}

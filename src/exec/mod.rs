@@ -1,0 +1,34 @@
+//! Running commands: what the server does on its side of the keeper's socket.
+//!
+//! 1. [`shell`] turns text into a command whose cwd and variables come back over a private channel ([`state`]).
+//! 2. [`keeper`] has the session's keeper start it; [`process`] is the handle to the running tree.
+//! 3. [`stream`] carries each pipe into [`store`] (complete, on disk) and [`view`] (bounded, for the model).
+//! 4. [`run`] waits for the end: exit, timeout or cancel, always by exit status, never by the end of a pipe.
+
+mod clean;
+mod environment;
+mod keeper;
+mod pages;
+mod process;
+mod run;
+mod settings;
+mod shell;
+mod socket;
+mod state;
+mod store;
+mod stream;
+mod view;
+mod watched;
+
+pub use clean::clean;
+pub use environment::initial as initial_environment;
+pub use keeper::{Keeper, KeeperError};
+pub use pages::{Page, PageError, Request as PageRequest, read as read_page};
+pub use process::{Exited, Process};
+pub use run::{Ending, Place, Running, spawn};
+pub use settings::{OutputSettings, Settings};
+pub use shell::Shell;
+pub use state::ShellState;
+pub use store::{Loss, Store};
+pub use stream::{LineListener, Recording};
+pub use view::View;

@@ -1,0 +1,96 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::socket::Socket;
+use crate::keeper::protocol::{ExitStatus, Order, Report};
+
+/// A running command with everything that descends from it. Dropping the last handle ends the tree.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// As the session's commands see it.
+    pub pid: i32,
+    control: Arc<Socket>,
+    life: watch::Receiver<Life>,
+}
+
+/// What is known of the command and its tree.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Life {
+    pub exited: Option<Exited>,
+    /// No process of the tree is left, or nobody is left to tell.
+    pub gone: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Exited {
+    pub status: ExitStatus,
+    /// Descendants that were still running when the command itself ended.
+    pub running: Vec<i32>,
+}
+
+/// Between asking politely and killing.
+pub const GRACE: Duration = Duration::from_secs(5);
+
+impl Process {
+    pub fn new(control: Socket, pid: i32) -> Self {
+        let control = Arc::new(control);
+        let (sender, life) = watch::channel(Life::default());
+        let listening = Arc::downgrade(&control);
+        tokio::spawn(async move { listen(&listening, &sender).await });
+        Self { pid, control, life }
+    }
+
+    /// Until the command itself has ended; `None` when its tree was lost sight of first.
+    pub async fn exited(&self) -> Option<Exited> {
+        let mut life = self.life.clone();
+        let known = life.wait_for(|life| life.exited.is_some() || life.gone).await.ok()?;
+        known.exited.clone()
+    }
+
+    /// Until nothing of it is left.
+    pub async fn gone(&self) {
+        let _ = self.life.clone().wait_for(|life| life.gone).await;
+    }
+
+    pub fn is_gone(&self) -> bool {
+        self.life.borrow().gone
+    }
+
+    /// TERM to the whole tree, a grace of five seconds, then KILL until nothing is left.
+    pub async fn terminate(&self) {
+        self.order(Order::Signal(libc::SIGTERM)).await;
+        if tokio::time::timeout(GRACE, self.gone()).await.is_err() {
+            self.order(Order::End).await;
+            self.gone().await;
+        }
+    }
+
+    async fn order(&self, order: Order) {
+        // A reaper that is gone has nothing left to end.
+        let _ = self.control.send(&order.encode(), &[]).await;
+    }
+}
+
+/// Turns the reaper's reports into what waiters see. The socket closes when the tree has gone.
+async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
+    loop {
+        let Some(socket) = control.upgrade() else { return };
+        let message = tokio::select! {
+            message = socket.receive() => message,
+            // Every handle was dropped: closing our end is the order to end the tree.
+            () = life.closed() => return,
+        };
+        match Report::decode(&message) {
+            Ok(Report::Exited { status, running }) => {
+                life.send_modify(|life| life.exited = Some(Exited { status, running }));
+            }
+            Ok(_) => {}
+            Err(_) => {
+                life.send_modify(|life| life.gone = true);
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! A sequenced-packet socket on the server's side: messages, descriptors beside them, no blocking.
+
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv,
+    sendmsg, socketpair,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+use super::watched::watched;
+use crate::keeper::protocol::MOST_DESCRIPTORS;
+
+#[derive(Debug)]
+pub struct Socket(AsyncFd<OwnedFd>);
+
+impl Socket {
+    /// Ours, and the blocking end for the other process.
+    pub fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        rustix::io::ioctl_fionbio(&ours, true)?;
+        Ok((Self(watched(ours)?), theirs))
+    }
+
+    pub async fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.0
+            .async_io(Interest::WRITABLE, |socket| {
+                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+                let mut ancillary = SendAncillaryBuffer::new(&mut space);
+                if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+                    return Err(io::Error::other("too many descriptors"));
+                }
+                sendmsg(socket.as_fd(), &[IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL)?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// The next message; empty when the other side has gone.
+    pub async fn receive(&self) -> Vec<u8> {
+        let mut buffer = vec![0; 64 * 1024];
+        let received = self
+            .0
+            .async_io(Interest::READABLE, |socket| Ok(recv(socket.as_fd(), &mut buffer[..], RecvFlags::empty())?.0))
+            .await;
+        buffer.truncate(received.unwrap_or(0));
+        buffer
+    }
+}

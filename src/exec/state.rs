@@ -1,0 +1,204 @@
+//! cwd and exported variables, as they come back from a shell over its private channel.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+/// What one call leaves for the next.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShellState {
+    pub cwd: PathBuf,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+/// The kernel refuses a longer single string at `exec`; kept, it would make every later command fail.
+const LONGEST_VARIABLE: usize = 128 * 1024;
+/// All variables together, well below the kernel's limit for arguments and environment.
+const LARGEST_ENVIRONMENT: usize = 1024 * 1024;
+
+/// Set anew for every shell, so remembering them would only distort.
+const NOT_KEPT: [&[u8]; 5] = [b"_", b"SHLVL", b"PWD", b"BASH_ENV", b"BASHOPTS"];
+
+impl ShellState {
+    /// From the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, including a
+    /// report cut short, is nothing: then the session stays as it was.
+    pub fn parse(bytes: &[u8], nonce: &str) -> Option<Self> {
+        let mark = [b"\0", nonce.as_bytes(), b"\0"].concat();
+        let end = memchr::memmem::rfind(bytes, &mark)?;
+        let start = memchr::memmem::rfind(&bytes[..end], &mark)? + mark.len();
+        let report = &bytes[start..end];
+        let split = memchr::memchr(0, report)?;
+        let cwd = report[..split].strip_suffix(b"\n")?;
+        if !cwd.starts_with(b"/") {
+            return None;
+        }
+        Some(Self { cwd: PathBuf::from(OsString::from_vec(cwd.to_vec())), environment: exports(&report[split + 1..]) })
+    }
+}
+
+/// `export -p` of bash (`declare -x NAME="…"`), of bash in posix mode and of dash (`export NAME='…'`).
+fn exports(text: &[u8]) -> Vec<(OsString, OsString)> {
+    let mut words = Words(text);
+    let mut found = Vec::new();
+    let mut total = 0;
+    while let Some(line) = words.line() {
+        let Some(assignment) = line.iter().find(|word| memchr::memchr(b'=', word).is_some()) else { continue };
+        let Some(split) = memchr::memchr(b'=', assignment) else { continue };
+        let (name, value) = (&assignment[..split], &assignment[split + 1..]);
+        total += assignment.len() + 1;
+        if NOT_KEPT.contains(&name) || assignment.len() >= LONGEST_VARIABLE || total > LARGEST_ENVIRONMENT {
+            continue;
+        }
+        found.push((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())));
+    }
+    found
+}
+
+/// Splits shell output into lines of words, quotes removed.
+struct Words<'a>(&'a [u8]);
+
+impl Words<'_> {
+    fn line(&mut self) -> Option<Vec<Vec<u8>>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let mut words = vec![Vec::new()];
+        while let Some((first, rest)) = self.0.split_first() {
+            self.0 = rest;
+            let word = words.last_mut()?;
+            match first {
+                b'\n' => break,
+                b' ' => words.push(Vec::new()),
+                b'\'' => self.single(word),
+                b'"' => self.double(word),
+                b'$' if rest.first() == Some(&b'\'') => {
+                    self.0 = &rest[1..];
+                    self.ansi(word);
+                }
+                b'\\' => self.next_into(word),
+                other => word.push(*other),
+            }
+        }
+        Some(words)
+    }
+
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn next_into(&mut self, word: &mut Vec<u8>) {
+        word.extend(self.next());
+    }
+
+    fn single(&mut self, word: &mut Vec<u8>) {
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\'' => return,
+                other => word.push(other),
+            }
+        }
+    }
+
+    fn double(&mut self, word: &mut Vec<u8>) {
+        while let Some(byte) = self.next() {
+            match byte {
+                b'"' => return,
+                b'\\' => self.next_into(word),
+                other => word.push(other),
+            }
+        }
+    }
+
+    /// `$'…'`: bash uses it for values with control characters, written as letters or three octal digits.
+    fn ansi(&mut self, word: &mut Vec<u8>) {
+        while let Some(byte) = self.next() {
+            match byte {
+                b'\'' => return,
+                b'\\' => match self.next() {
+                    Some(b'n') => word.push(b'\n'),
+                    Some(b't') => word.push(b'\t'),
+                    Some(b'r') => word.push(b'\r'),
+                    Some(b'a') => word.push(7),
+                    Some(b'b') => word.push(8),
+                    Some(b'v') => word.push(11),
+                    Some(b'f') => word.push(12),
+                    Some(b'E' | b'e') => word.push(27),
+                    Some(digit @ b'0'..=b'7') => word.push(self.octal(digit)),
+                    Some(other) => word.push(other),
+                    None => return,
+                },
+                other => word.push(other),
+            }
+        }
+    }
+
+    fn octal(&mut self, first: u8) -> u8 {
+        let mut value = first - b'0';
+        for _ in 0..2 {
+            match self.0.first() {
+                Some(digit @ b'0'..=b'7') => {
+                    value = value.wrapping_mul(8).wrapping_add(digit - b'0');
+                    self.0 = &self.0[1..];
+                }
+                _ => break,
+            }
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(exports: &str) -> Vec<u8> {
+        [b"noise\0aabbccdd\0/a b\nc\n\0", exports.as_bytes(), b"\0aabbccdd\0"].concat()
+    }
+
+    #[test]
+    fn every_way_of_quoting_is_read() {
+        let text = concat!(
+            "declare -x A=\"plain\"\n",
+            "declare -rx B=\"q\\\"b\\\\d\\$e\\`\"\n",
+            "declare -x C=$'l1\\nl2\\t\\001\\377\\'x'\n",
+            "declare -x UNSET\n",
+            "export D='it'\"'\"'s'\n",
+            "declare -x E=\"two\nlines = 1\"\n",
+            "declare -x SHLVL=\"4\"\n",
+            "export F='a'\\''b'\n",
+        );
+        let state = ShellState::parse(&report(text), "aabbccdd").unwrap();
+        assert_eq!(state.cwd, PathBuf::from("/a b\nc"));
+        let got: Vec<(String, Vec<u8>)> = state
+            .environment
+            .into_iter()
+            .map(|(name, value)| (name.into_string().unwrap(), value.into_vec()))
+            .collect();
+        let want: [(&str, &[u8]); 6] = [
+            ("A", b"plain"),
+            ("B", b"q\"b\\d$e`"),
+            ("C", b"l1\nl2\t\x01\xff'x"),
+            ("D", b"it's"),
+            ("E", b"two\nlines = 1"),
+            ("F", b"a'b"),
+        ];
+        assert_eq!(got, want.map(|(name, value)| (name.to_owned(), value.to_vec())));
+    }
+
+    #[test]
+    fn without_the_nonce_or_the_end_nothing_is_believed() {
+        let whole = report("declare -x A=\"1\"\n");
+        assert!(ShellState::parse(&whole, "00000000").is_none());
+        assert!(ShellState::parse(&whole[..whole.len() - 3], "aabbccdd").is_none());
+        assert!(ShellState::parse(b"", "aabbccdd").is_none());
+    }
+
+    #[test]
+    fn a_variable_that_would_break_every_later_exec_is_left_behind() {
+        let huge = "x".repeat(LONGEST_VARIABLE);
+        let state = ShellState::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
+        assert_eq!(state.unwrap().environment, [("B".into(), "1".into())]);
+    }
+}

@@ -1,0 +1,135 @@
+//! One pipe of a command, carried into its store and its view by a task of its own, whoever still holds the other end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::io::unix::AsyncFd;
+use tokio::sync::watch;
+
+use super::Store;
+use super::store::Spill;
+use super::view::View;
+use super::watched::watched;
+
+/// Told of every piece of output as it arrives; must not block.
+pub type LineListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
+
+/// What a stream has brought so far. Cheap to clone, readable while it still grows.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    inner: Arc<Mutex<Recorded>>,
+    progress: watch::Receiver<Progress>,
+}
+
+#[derive(Debug)]
+pub struct Recorded {
+    pub view: View,
+    pub spill: Spill,
+}
+
+/// How far the stream has come; a change wakes whoever waits.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Progress {
+    pub bytes: u64,
+    pub ended: bool,
+}
+
+/// As much as the pipe can hold at once.
+const PIPE_BYTES: usize = 1 << 20;
+const PIECE: usize = 1 << 18;
+
+/// A pipe, its writing end, and the recording of what comes through.
+pub fn record(store: &Store, view: View, listener: Option<LineListener>) -> io::Result<(Recording, OwnedFd)> {
+    let (reader, writer) = pipe()?;
+    // Fewer wake-ups for a command that prints a lot; the default size is fine where the kernel refuses.
+    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill() }));
+    let (sender, progress) = watch::channel(Progress::default());
+    let recording = Recording { inner: inner.clone(), progress };
+    let reader = watched(reader)?;
+    tokio::spawn(async move { carry(&reader, &inner, &sender, listener).await });
+    Ok((recording, writer))
+}
+
+/// The reading end does not block, the writing end does, as programs expect.
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    rustix::io::ioctl_fionbio(&reader, true)?;
+    Ok((reader, writer))
+}
+
+/// Reads what is there into the buffer; `None` at the end.
+pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
+    loop {
+        let mut ready = reader.readable().await.ok()?;
+        match ready.try_io(|inner| Ok(rustix::io::read(inner.get_ref(), &mut *buffer)?)) {
+            Ok(Ok(0)) => return None,
+            Ok(Ok(count)) => return Some(count),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(_)) => return None,
+            Err(_would_block) => {}
+        }
+    }
+}
+
+async fn carry(
+    reader: &AsyncFd<OwnedFd>,
+    inner: &Mutex<Recorded>,
+    progress: &watch::Sender<Progress>,
+    listener: Option<LineListener>,
+) {
+    // Grows to the full piece only for commands that print a lot.
+    let mut buffer = vec![0; 4096];
+    while let Some(count) = read_some(reader, &mut buffer).await {
+        let bytes = &buffer[..count];
+        {
+            let mut recorded = lock(inner);
+            recorded.view.push(bytes);
+            recorded.spill.push(bytes);
+        }
+        if let Some(listener) = &listener {
+            listener(bytes);
+        }
+        progress.send_modify(|progress| progress.bytes += count as u64);
+        if count == buffer.len() && buffer.len() < PIECE {
+            buffer.resize(buffer.len() * 4, 0);
+        }
+    }
+    lock(inner).view.finish();
+    progress.send_modify(|progress| progress.ended = true);
+}
+
+impl Recording {
+    pub fn get(&self) -> MutexGuard<'_, Recorded> {
+        lock(&self.inner)
+    }
+
+    pub fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    pub async fn ended(&self) {
+        let _ = self.progress.clone().wait_for(|progress| progress.ended).await;
+    }
+
+    /// Until the pipe is closed, or has been quiet for a moment, or has gone on talking for too long.
+    pub async fn drained(&self, quiet: std::time::Duration, longest: std::time::Duration) {
+        let mut progress = self.progress.clone();
+        let talk = async {
+            loop {
+                if progress.borrow_and_update().ended {
+                    return;
+                }
+                if tokio::time::timeout(quiet, progress.changed()).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(longest, talk).await;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,250 @@
+//! What server, keeper and reaper say to each other. Small messages over sequenced-packet sockets; the description of a
+//! command, which may be large, travels in a memory file beside the descriptors.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+
+/// The hidden subcommand that turns the binary into a guard. The session's socket is its descriptor 0.
+pub const SUBCOMMAND: &str = "__keeper";
+
+/// Sent by the keeper once, when it is ready to start commands.
+pub const READY: &[u8] = b"ready";
+
+/// Descriptors that accompany a start request, in this order; further ones go where `Start::extra` says.
+pub const DESCRIPTION: usize = 0;
+pub const CONTROL: usize = 1;
+pub const STDIN: usize = 2;
+pub const STDOUT: usize = 3;
+pub const STDERR: usize = 4;
+pub const FIRST_EXTRA: usize = 5;
+pub const MOST_DESCRIPTORS: usize = 12;
+
+/// A command to start.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Start {
+    pub program: OsString,
+    /// With `argv[0]`.
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(OsString, OsString)>,
+    pub cwd: PathBuf,
+    /// Where the descriptors from `FIRST_EXTRA` on shall be in the command.
+    pub extra: Vec<i32>,
+}
+
+/// What a reaper reports.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Report {
+    Started {
+        pid: i32,
+    },
+    /// Nothing was run.
+    Failed {
+        step: Step,
+        errno: i32,
+    },
+    /// The command itself ended; these of its descendants still run.
+    Exited {
+        status: ExitStatus,
+        running: Vec<i32>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    Description,
+    WorkingDirectory,
+    Execute,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ExitStatus {
+    Code(i32),
+    Signal(i32),
+}
+
+impl ExitStatus {
+    /// The number a shell would put into `$?`.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// What the server tells a reaper.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// Send a signal to every process of the tree.
+    Signal(i32),
+    /// Kill until nothing is left.
+    End,
+}
+
+#[derive(Debug, thiserror::Error, Eq, PartialEq)]
+#[error("malformed message")]
+pub struct Malformed;
+
+impl Start {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(4096);
+        put(&mut out, self.program.as_bytes());
+        put(&mut out, self.cwd.as_os_str().as_bytes());
+        put_count(&mut out, self.arguments.len());
+        self.arguments.iter().for_each(|word| put(&mut out, word.as_bytes()));
+        put_count(&mut out, self.environment.len());
+        for (name, value) in &self.environment {
+            put(&mut out, name.as_bytes());
+            put(&mut out, value.as_bytes());
+        }
+        put_count(&mut out, self.extra.len());
+        self.extra.iter().for_each(|number| out.extend(number.to_le_bytes()));
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut rest = Reader(bytes);
+        let program = rest.text()?;
+        let cwd = PathBuf::from(rest.text()?);
+        let arguments = (0..rest.count()?).map(|_| rest.text()).collect::<Result<_, _>>()?;
+        let environment = (0..rest.count()?).map(|_| Ok((rest.text()?, rest.text()?))).collect::<Result<_, _>>()?;
+        let extra = (0..rest.count()?).map(|_| rest.number()).collect::<Result<_, _>>()?;
+        Ok(Self { program, arguments, environment, cwd, extra })
+    }
+}
+
+impl Report {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut numbers = |tag: u8, values: &[i32]| {
+            out.push(tag);
+            values.iter().for_each(|value| out.extend(value.to_le_bytes()));
+        };
+        match self {
+            Self::Started { pid } => numbers(b'S', &[*pid]),
+            Self::Failed { step, errno } => numbers(b'F', &[*step as i32, *errno]),
+            Self::Exited { status, running } => {
+                let (kind, value) = match status {
+                    ExitStatus::Code(code) => (0, *code),
+                    ExitStatus::Signal(signal) => (1, *signal),
+                };
+                numbers(b'X', &[&[kind, value], running.as_slice()].concat());
+            }
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
+        let mut rest = Reader(rest);
+        match tag {
+            b'S' => Ok(Self::Started { pid: rest.number()? }),
+            b'F' => {
+                let step = match rest.number()? {
+                    0 => Step::Description,
+                    1 => Step::WorkingDirectory,
+                    _ => Step::Execute,
+                };
+                Ok(Self::Failed { step, errno: rest.number()? })
+            }
+            b'X' => {
+                let (kind, value) = (rest.number()?, rest.number()?);
+                let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
+                let mut running = Vec::new();
+                while !rest.0.is_empty() {
+                    running.push(rest.number()?);
+                }
+                Ok(Self::Exited { status, running })
+            }
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl Order {
+    pub fn encode(self) -> [u8; 5] {
+        let (tag, value) = match self {
+            Self::Signal(signal) => (b'S', signal),
+            Self::End => (b'E', 0),
+        };
+        let v = value.to_le_bytes();
+        [tag, v[0], v[1], v[2], v[3]]
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
+        match tag {
+            b'S' => Ok(Self::Signal(Reader(rest).number()?)),
+            b'E' => Ok(Self::End),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, text: &[u8]) {
+    put_count(out, text.len());
+    out.extend(text);
+}
+
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take(&mut self, count: usize) -> Result<&[u8], Malformed> {
+        let (head, tail) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = tail;
+        Ok(head)
+    }
+
+    fn number(&mut self) -> Result<i32, Malformed> {
+        let bytes = self.take(4)?.try_into().map_err(|_| Malformed)?;
+        Ok(i32::from_le_bytes(bytes))
+    }
+
+    fn count(&mut self) -> Result<usize, Malformed> {
+        usize::try_from(self.number()?).map_err(|_| Malformed)
+    }
+
+    fn text(&mut self) -> Result<OsString, Malformed> {
+        let count = self.count()?;
+        Ok(OsString::from_vec(self.take(count)?.to_vec()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reports_survive_the_wire() {
+        for report in [
+            Report::Started { pid: 7 },
+            Report::Failed { step: Step::WorkingDirectory, errno: 2 },
+            Report::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
+            Report::Exited { status: ExitStatus::Code(0), running: vec![] },
+        ] {
+            assert_eq!(Report::decode(&report.encode()), Ok(report));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_start_survives_the_wire(program: OsString, words: Vec<OsString>, cwd: OsString, names: Vec<(OsString, OsString)>, extra: Vec<i32>) {
+            let start = Start { program, arguments: words, environment: names, cwd: cwd.into(), extra };
+            prop_assert_eq!(Start::decode(&start.encode()), Ok(start));
+        }
+
+        #[test]
+        fn rubbish_is_refused_without_a_panic(bytes: Vec<u8>) {
+            let _ = Start::decode(&bytes);
+            let _ = Report::decode(&bytes);
+            let _ = Order::decode(&bytes);
+        }
+    }
+}

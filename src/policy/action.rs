@@ -1,0 +1,37 @@
+//! What a tool may want to do. Each kind is its own type, so that the proof of permission
+//! (`gate::Permitted<RunCommand>`) says exactly what was permitted.
+
+use std::path::PathBuf;
+
+/// What the policy looks at when it judges an action.
+#[derive(Debug)]
+pub enum Subject<'a> {
+    /// Text that a shell will interpret.
+    ShellText(&'a str),
+}
+
+/// Something that needs permission before it happens.
+pub trait Action: Send + Sync {
+    fn subject(&self) -> Subject<'_>;
+    /// One line for people: the question of an approval, the line of the audit log.
+    fn summary(&self) -> String;
+}
+
+/// Run shell text in a directory.
+#[derive(Clone, Debug)]
+pub struct RunCommand {
+    pub command: String,
+    pub cwd: PathBuf,
+    /// The agent's own words on what this is for.
+    pub description: Option<String>,
+}
+
+impl Action for RunCommand {
+    fn subject(&self) -> Subject<'_> {
+        Subject::ShellText(&self.command)
+    }
+
+    fn summary(&self) -> String {
+        format!("run `{}` in {}", self.command, self.cwd.display())
+    }
+}

@@ -1,0 +1,38 @@
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{ProgressSink, Server, Session};
+use crate::gate::Permitted;
+use crate::policy::Action;
+use crate::tools::ToolError;
+
+/// One request for a tool, as the transport understood it.
+pub struct Call {
+    pub tool: String,
+    pub arguments: serde_json::Map<String, serde_json::Value>,
+    /// Fires when the client no longer wants the answer.
+    pub cancel: CancellationToken,
+    /// Present when the client asked for progress.
+    pub progress: Option<ProgressSink>,
+}
+
+/// What a tool works with while it answers one call.
+pub struct Context {
+    pub server: Arc<Server>,
+    pub cancel: CancellationToken,
+    pub progress: Option<ProgressSink>,
+}
+
+impl Context {
+    /// Asks the gate; the permit is what `exec` and `files` want to see.
+    #[expect(clippy::unused_async, reason = "an approval will have to be waited for")]
+    pub async fn permit<A: Action>(&self, action: A) -> Result<Permitted<A>, ToolError> {
+        Ok(self.server.gate().permit(action)?)
+    }
+
+    /// The named session of this client, or its default one.
+    pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
+        self.server.session(name)
+    }
+}

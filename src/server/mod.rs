@@ -1,0 +1,12 @@
+//! The order of things: [`Server::call`] is the whole path of a request, on one screen.
+
+mod context;
+mod instructions;
+mod progress;
+mod server;
+mod session;
+
+pub use context::{Call, Context};
+pub use progress::{Progress, ProgressSink};
+pub use server::{CallError, Server};
+pub use session::Session;

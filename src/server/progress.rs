@@ -1,0 +1,161 @@
+//! Progress of a command, one notification a line: at most twenty a second, and a sign of life in silence.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// Sends one notification to the client: how far, and what there is to read.
+pub type ProgressSink = Arc<dyn Fn(f64, String) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// Counts the lines of a command and tells the client, without ever slowing the command down.
+#[derive(Clone, Default)]
+pub struct Progress {
+    lines: Arc<Mutex<Lines>>,
+    changed: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct Lines {
+    count: u64,
+    /// Since the last notification; the newest `LONGEST_MESSAGE` bytes of it.
+    unsent: Vec<u8>,
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+}
+
+const BETWEEN: Duration = Duration::from_millis(50);
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const LONGEST_MESSAGE: usize = 4096;
+
+impl Progress {
+    /// A piece of output, as it came out of a pipe.
+    pub fn add(&self, bytes: &[u8]) {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.add(bytes) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Tells the client until the work is done, and then whatever is still untold.
+    pub async fn while_running<T>(&self, sink: Option<ProgressSink>, work: impl Future<Output = T>) -> T {
+        let Some(sink) = sink else { return work.await };
+        let done = CancellationToken::new();
+        let finishing = async {
+            let _done = done.clone().drop_guard();
+            work.await
+        };
+        tokio::join!(finishing, self.tell(&sink, &done)).0
+    }
+
+    async fn tell(&self, sink: &ProgressSink, done: &CancellationToken) {
+        let (mut told, mut beats) = (0.0, 0_u32);
+        loop {
+            let silent = tokio::select! {
+                () = self.changed.notified() => false,
+                () = tokio::time::sleep(HEARTBEAT) => true,
+                () = done.cancelled() => break,
+            };
+            if let Some((count, message)) = self.take() {
+                (told, beats) = (count, 0);
+                sink(count, message).await;
+                let _ = tokio::time::timeout(BETWEEN, done.cancelled()).await;
+            } else if silent {
+                beats += 1;
+                // Approaches the next whole number and never reaches it, so that progress always rises.
+                sink(told + 1.0 - 1.0 / f64::from(beats + 1), "still running".to_owned()).await;
+            }
+        }
+        if let Some((count, message)) = self.take() {
+            sink(count, message).await;
+        }
+    }
+
+    fn take(&self) -> Option<(f64, String)> {
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.unsent.is_empty() {
+            return None;
+        }
+        let text = crate::exec::clean(&std::mem::take(&mut lines.unsent));
+        #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 lines")]
+        Some((lines.count as f64, text.trim_end_matches('\n').to_owned()))
+    }
+}
+
+impl Lines {
+    /// Whether a line was completed.
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        let Some(last) = memchr::memrchr(b'\n', bytes) else {
+            keep_newest(&mut self.partial, bytes);
+            return false;
+        };
+        self.count += memchr::memchr_iter(b'\n', bytes).count() as u64;
+        let begun = std::mem::take(&mut self.partial);
+        keep_newest(&mut self.unsent, &begun);
+        keep_newest(&mut self.unsent, &bytes[..=last]);
+        keep_newest(&mut self.partial, &bytes[last + 1..]);
+        true
+    }
+}
+
+fn keep_newest(kept: &mut Vec<u8>, bytes: &[u8]) {
+    kept.extend_from_slice(&bytes[bytes.len().saturating_sub(LONGEST_MESSAGE)..]);
+    let surplus = kept.len().saturating_sub(LONGEST_MESSAGE);
+    kept.drain(..surplus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Seen = Arc<Mutex<Vec<(f64, String)>>>;
+
+    fn collected() -> (ProgressSink, Seen) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let inner = seen.clone();
+        let sink: ProgressSink = Arc::new(move |count, message| {
+            inner.lock().unwrap().push((count, message));
+            Box::pin(std::future::ready(()))
+        });
+        (sink, seen)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_lines_come_one_by_one_fast_ones_together_and_silence_beats() {
+        let (sink, seen) = collected();
+        let progress = Progress::default();
+        let worker = progress.clone();
+        progress
+            .while_running(Some(sink), async move {
+                worker.add(b"one\n");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                worker.add(b"two\nth");
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                worker.add(b"ree\n");
+                worker.add(b"four\n");
+                tokio::time::sleep(Duration::from_secs(11)).await;
+                worker.add(b"five\n");
+            })
+            .await;
+        let seen = seen.lock().unwrap().clone();
+        let told: Vec<(f64, &str)> = seen.iter().map(|(count, message)| (*count, message.as_str())).collect();
+        assert_eq!(told[0], (1.0, "one"));
+        assert_eq!(told[1], (2.0, "two"));
+        assert_eq!(told[2], (4.0, "three\nfour"));
+        assert_eq!((told[3].1, told[4].1), ("still running", "still running"));
+        assert_eq!(told[5], (5.0, "five"));
+        assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0), "{told:?}");
+    }
+
+    #[test]
+    fn an_endless_line_costs_no_memory() {
+        let progress = Progress::default();
+        for _ in 0..1000 {
+            progress.add(&[b'x'; 10_000]);
+        }
+        assert!(progress.lines.lock().unwrap().partial.len() <= LONGEST_MESSAGE);
+    }
+}

@@ -1,0 +1,122 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Call, Context, Session, instructions};
+use crate::config::Config;
+use crate::exec::{Shell, ShellState, Store};
+use crate::gate::Gate;
+use crate::policy::{Policy, RuleError};
+use crate::tools::{self, Entry, ToolError, ToolOutput};
+
+/// Everything that outlives a single request.
+pub struct Server {
+    config: Config,
+    gate: Gate,
+    shell: Shell,
+    store: Store,
+    tools: Vec<&'static Entry>,
+    initial: ShellState,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+}
+
+/// Why a call got no tool result at all.
+#[derive(Debug, thiserror::Error, Eq, PartialEq)]
+pub enum CallError {
+    #[error("unknown tool \"{name}\"; the tools are: {valid}")]
+    UnknownTool { name: String, valid: String },
+}
+
+/// Sessions one client may have, the default one included.
+const MOST_SESSIONS: usize = 64;
+const LONGEST_SESSION_NAME: usize = 64;
+
+impl Server {
+    /// Reads nothing but the machine's shell and clock; everything else comes with the configuration.
+    pub fn new(config: Config) -> Result<Arc<Self>, RuleError> {
+        let policy = Policy::new(&config.policy)?;
+        let store = Store::open(&config.cache_dir, config.exec.output.store_bytes).unwrap_or_else(|error| {
+            tracing::warn!(directory = %config.cache_dir.display(), %error, "long output cannot be stored");
+            Store::unavailable()
+        });
+        let initial = ShellState {
+            cwd: config.directories.project_dir().to_owned(),
+            environment: crate::exec::initial_environment(config.environment.clone()),
+        };
+        Ok(Arc::new(Self {
+            gate: Gate::new(policy),
+            shell: Shell::find(),
+            store,
+            tools: tools::offered(&config.tools),
+            initial,
+            sessions: Mutex::default(),
+            config,
+        }))
+    }
+
+    /// The whole path of a request.
+    pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, ToolError>, CallError> {
+        let tool = self.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
+            name: call.tool.clone(),
+            valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+        })?;
+        tracing::debug!(tool = tool.name, "call");
+        let context = Context { server: self.clone(), cancel: call.cancel, progress: call.progress };
+        let result = (tool.run)(call.arguments, &context).await;
+        tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
+        Ok(result)
+    }
+
+    pub fn tools(&self) -> &[&'static Entry] {
+        &self.tools
+    }
+
+    pub fn instructions(&self) -> String {
+        instructions::text(&self.config)
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    pub fn shell(&self) -> &Shell {
+        &self.shell
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The session of that name, made on first use; the default one without a name.
+    pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
+        let name = name.unwrap_or_default();
+        let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.len() > LONGEST_SESSION_NAME || !name.chars().all(valid) {
+            return Err(ToolError::new(format!("invalid session name {name:?}"))
+                .hint(format!("Use letters, digits, - _ and ., at most {LONGEST_SESSION_NAME} of them.")));
+        }
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = sessions.get(name) {
+            return Ok(session.clone());
+        }
+        if sessions.len() >= MOST_SESSIONS {
+            return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
+                .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
+        }
+        let session = Arc::new(Session::new(self.initial.clone()));
+        sessions.insert(name.to_owned(), session.clone());
+        Ok(session)
+    }
+
+    /// Ends every session with all its processes; safe to call more than once.
+    pub async fn shut_down(&self) {
+        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
+        let ending = sessions.into_values().map(|session| tokio::spawn(async move { session.end().await }));
+        for task in ending.collect::<Vec<_>>() {
+            let _ = task.await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState};
+
+/// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
+#[derive(Debug)]
+pub struct Session {
+    /// Authenticates what a shell reports about itself.
+    nonce: String,
+    project_dir: PathBuf,
+    state: Mutex<ShellState>,
+    keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// Commands under way, and what ended commands left running in the background.
+    processes: Vec<Process>,
+    outputs: Vec<StoredOutput>,
+}
+
+/// A stream that was too long to show, readable by its id until the session ends.
+#[derive(Clone, Debug)]
+pub struct StoredOutput {
+    pub id: String,
+    pub stream: &'static str,
+    pub exit_code: i32,
+    pub recording: Recording,
+}
+
+impl Session {
+    pub fn new(state: ShellState) -> Self {
+        Self {
+            nonce: crate::random::hex::<8>(),
+            project_dir: state.cwd.clone(),
+            state: Mutex::new(state),
+            keeper: tokio::sync::Mutex::new(None),
+            kept: Mutex::default(),
+        }
+    }
+
+    pub fn nonce(&self) -> &str {
+        &self.nonce
+    }
+
+    pub fn state(&self) -> ShellState {
+        lock(&self.state).clone()
+    }
+
+    pub fn set_state(&self, state: ShellState) {
+        *lock(&self.state) = state;
+    }
+
+    /// Back to where work happens, for a cwd that no longer exists.
+    pub fn return_to_project(&self) -> PathBuf {
+        lock(&self.state).cwd.clone_from(&self.project_dir);
+        self.project_dir.clone()
+    }
+
+    /// The living keeper, made anew when there is none.
+    pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
+        let mut keeper = self.keeper.lock().await;
+        match keeper.as_ref().filter(|keeper| !keeper.is_dead()) {
+            Some(keeper) => Ok(keeper.clone()),
+            None => Ok(keeper.insert(Arc::new(Keeper::launch().await?)).clone()),
+        }
+    }
+
+    /// Holds on to a process tree: dropping the last handle would end it.
+    pub fn keep(&self, process: Process) {
+        let mut kept = lock(&self.kept);
+        kept.processes.retain(|process| !process.is_gone());
+        kept.processes.push(process);
+    }
+
+    /// Makes a stream readable by id.
+    pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
+        let mut kept = lock(&self.kept);
+        let id = format!("o{}", kept.outputs.len() + 1);
+        kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
+        id
+    }
+
+    pub fn output(&self, id: &str) -> Option<StoredOutput> {
+        lock(&self.kept).outputs.iter().find(|output| output.id == id).cloned()
+    }
+
+    pub fn output_ids(&self) -> Vec<String> {
+        lock(&self.kept).outputs.iter().map(|output| output.id.clone()).collect()
+    }
+
+    /// Ends every process that this session started, the polite way first.
+    pub async fn end(&self) {
+        let processes = std::mem::take(&mut *lock(&self.kept)).processes;
+        let ending = processes.into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
+        for task in ending.collect::<Vec<_>>() {
+            let _ = task.await;
+        }
+        *self.keeper.lock().await = None;
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

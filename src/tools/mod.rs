@@ -1,0 +1,45 @@
+//! What agents can ask for. `tools!` is the table of contents: one line a tool, with the toolsets it belongs to; its file
+//! has the same name.
+
+mod arguments;
+mod bash;
+mod blocks;
+mod error;
+mod output;
+mod settings;
+mod task_output;
+mod tool;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+pub use error::ToolError;
+pub use output::ToolOutput;
+pub use settings::Settings;
+pub use tool::{Entry, Hints, Tool};
+
+macro_rules! tools {
+    ($($tool:path: $($toolset:ident)+;)+) => {
+        /// Every tool there is, in the order clients see.
+        pub static TOOLS: &[Entry] = &[$(Entry::of::<$tool>(&[$(stringify!($toolset)),+])),+];
+    };
+}
+
+tools! {
+    bash::Bash: standard anthropic;
+    task_output::TaskOutput: standard anthropic;
+}
+
+/// The tools that the settings choose.
+pub fn offered(settings: &Settings) -> Vec<&'static Entry> {
+    TOOLS.iter().filter(|entry| settings.offers(entry)).collect()
+}
+
+/// The input schema of a tool, made once.
+pub fn schema(name: &str) -> &'static Map<String, Value> {
+    static SCHEMAS: LazyLock<HashMap<&str, Map<String, Value>>> =
+        LazyLock::new(|| TOOLS.iter().map(|entry| (entry.name, (entry.schema)())).collect());
+    &SCHEMAS[name]
+}
