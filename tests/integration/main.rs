@@ -1,1 +1,5 @@
+//! The real binary, the real wire, a scratch world for every test. One file per tool, and one per theme.
 
+mod support;
+
+mod bash;

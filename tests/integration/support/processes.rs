@@ -1,0 +1,56 @@
+//! Looking at processes from outside, as a suspicious user would.
+
+use std::time::{Duration, Instant};
+
+/// Waits for a condition instead of sleeping for a guess; fails after a generous while.
+#[track_caller]
+pub fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + Duration::from_secs(30);
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(Instant::now() < end, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Living processes whose command line contains the word.
+pub fn with_word(word: &str) -> Vec<u32> {
+    let own = std::process::id();
+    all().into_iter().filter(|pid| *pid != own && alive(*pid) && command_line(*pid).contains(word)).collect()
+}
+
+pub fn alive(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != 'Z' && state != 'X')
+}
+
+/// Everything below a process, zombies included.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = all().into_iter().filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
+    let mut found = Vec::new();
+    let mut next = vec![root];
+    while let Some(parent) = next.pop() {
+        for (pid, _) in parents.iter().filter(|(_, of)| *of == parent) {
+            found.push(*pid);
+            next.push(*pid);
+        }
+    }
+    found
+}
+
+fn all() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").unwrap();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn command_line(pid: u32) -> String {
+    let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+fn stat(pid: u32) -> Option<(char, u32)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}

@@ -1,0 +1,89 @@
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Client, StartOptions};
+
+/// A place of its own for one test: a project, a directory outside it, an empty home.
+pub struct World {
+    directory: tempfile::TempDir,
+}
+
+impl World {
+    pub fn new() -> Self {
+        // Not below /tmp, which the sandbox may treat specially.
+        let directory = tempfile::Builder::new().prefix("world-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let world = Self { directory };
+        for name in ["project", "outside", "home"] {
+            std::fs::create_dir(world.path(name)).unwrap();
+        }
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().canonicalize().unwrap().join(name)
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    pub fn outside(&self) -> PathBuf {
+        self.path("outside")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    /// Writes a file of the project, with its parents.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.project().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        String::from_utf8(std::fs::read(self.project().join(name)).unwrap()).unwrap()
+    }
+
+    /// The binary with an environment that holds nothing by chance.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_testudo"));
+        command
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("LANG", "C.UTF-8");
+        command
+    }
+
+    /// Runs the command line to its end.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// A connected server in the project.
+    pub fn server(&self, arguments: &[&str]) -> Client {
+        Client::connect(self.command(arguments), StartOptions::default())
+    }
+
+    pub fn server_with(&self, arguments: &[&str], options: StartOptions) -> Client {
+        Client::connect(self.command(arguments), options)
+    }
+}
+
+/// An argument for `sleep` that no other process on the machine has, so that its process can be found.
+pub fn nap() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("{}.{}", 100_000 + count, std::process::id())
+}
+
+/// For messages: the path as text.
+pub fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
