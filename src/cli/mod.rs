@@ -45,8 +45,11 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     match arguments.command {
         Command::Serve => {
             log::start(config.log);
-            runtime()?.block_on(serve(config))?;
-            Ok(ExitCode::SUCCESS)
+            let runtime = runtime()?;
+            let result = runtime.block_on(serve(config));
+            // A thread that waits for the client's next word would keep us here for ever.
+            runtime.shutdown_background();
+            result.map(|()| ExitCode::SUCCESS)
         }
         Command::Call { tool, words } => {
             log::start_quiet(config.log);

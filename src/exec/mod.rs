@@ -20,6 +20,7 @@ mod stream;
 mod view;
 mod watched;
 
+pub use crate::keeper::protocol::ExitStatus;
 pub use clean::clean;
 pub use environment::initial as initial_environment;
 pub use keeper::{Keeper, KeeperError};

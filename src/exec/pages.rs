@@ -58,7 +58,8 @@ fn page(recording: &Recording, request: &Request) -> Result<Page, PageError> {
     let mut characters = 0;
     each_line(recording, |number, line| {
         page.total_lines = number;
-        let wanted = number >= first && request.grep.as_ref().is_none_or(|pattern| pattern.is_match(line));
+        let wanted = number >= first
+            && request.grep.as_ref().is_none_or(|pattern| pattern.is_match(line.strip_suffix(b"\n").unwrap_or(line)));
         if !wanted || page.cut {
             return;
         }

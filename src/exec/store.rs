@@ -51,13 +51,18 @@ impl Store {
             loss: None,
         }
     }
+
+    /// Leaves nothing on disk; called when the server ends, whoever still holds it.
+    pub fn remove(&self) {
+        if self.lock.is_some() {
+            let _ = std::fs::remove_dir_all(&self.directory);
+        }
+    }
 }
 
 impl Drop for Store {
     fn drop(&mut self) {
-        if self.lock.is_some() {
-            let _ = std::fs::remove_dir_all(&self.directory);
-        }
+        self.remove();
     }
 }
 

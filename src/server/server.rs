@@ -118,5 +118,6 @@ impl Server {
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
         }
+        self.store.remove();
     }
 }

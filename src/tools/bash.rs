@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Tool, ToolError, ToolOutput, blocks};
-use crate::exec::{self, Ending, KeeperError, Place, Running, ShellState};
+use crate::exec::{self, Ending, ExitStatus, KeeperError, Place, Running, ShellState};
 use crate::policy::action::RunCommand;
 use crate::server::{Context, Progress, Session};
 
@@ -145,7 +145,9 @@ fn answer(
         Ending::Exited { exited, report } => {
             let code = exited.status.code();
             text.push_str(&format!("exit_code: {code}\n"));
-            if let Some(after) = ShellState::parse(&report, session.nonce()) {
+            // A shell that was told to die may still report; that is not where the agent wanted to be.
+            let died = matches!(exited.status, ExitStatus::Signal(_));
+            if let Some(after) = ShellState::parse(&report, session.nonce()).filter(|_| !died) {
                 if after.cwd != before.cwd {
                     text.push_str(&format!("cwd: {}\n", after.cwd.display()));
                 }

@@ -33,8 +33,8 @@ fn truncation(recording: &Recording, total: u64, shown: &str, id: &str, exit_cod
     text.push_str(&format!(
         "[The whole is stored: task_output with task_id=\"{id}\" and from_line, tail or grep reads it without running the command again.]\n"
     ));
-    if let Some(loss) = recording.get().spill.loss() {
-        text.push_str(&format!("[{}]\n", loss_text(loss, recording.get().spill.length())));
+    if let Some(loss) = loss_text(recording) {
+        text.push_str(&format!("[{loss}]\n"));
     }
     if exit_code != 0 {
         let request = PageRequest { tail: Some(TAIL_LINES), budget: TAIL_CHARACTERS, ..PageRequest::default() };
@@ -46,11 +46,13 @@ fn truncation(recording: &Recording, total: u64, shown: &str, id: &str, exit_cod
 }
 
 /// What is missing from the store, and why.
-pub fn loss_text(loss: &Loss, stored: u64) -> String {
-    match loss {
+pub fn loss_text(recording: &Recording) -> Option<String> {
+    let recorded = recording.get();
+    let stored = recorded.spill.length();
+    Some(match recorded.spill.loss()? {
         Loss::Budget { bytes } => format!(
             "Only the first {bytes} bytes are stored: that is the disk budget, [output] store_bytes in the configuration."
         ),
         Loss::Failed { reason } => format!("Only the first {stored} bytes are stored: {reason}."),
-    }
+    })
 }

@@ -53,10 +53,7 @@ impl Tool for TaskOutput {
         };
         let recording = output.recording.clone();
         let (page, loss) = tokio::task::spawn_blocking(move || {
-            let page = read_page(&recording, &request)?;
-            let recorded = recording.get();
-            let loss = recorded.spill.loss().map(|loss| blocks::loss_text(loss, recorded.spill.length()));
-            Ok::<_, crate::exec::PageError>((page, loss))
+            Ok::<_, crate::exec::PageError>((read_page(&recording, &request)?, blocks::loss_text(&recording)))
         })
         .await
         .map_err(|error| ToolError::new(error.to_string()))?

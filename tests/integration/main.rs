@@ -3,3 +3,5 @@
 mod support;
 
 mod bash;
+mod lifecycle;
+mod output;
