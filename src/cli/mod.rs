@@ -44,7 +44,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     let config = config::load(&source)?;
     match arguments.command {
         Command::Serve => {
-            log::start(config.log);
+            log::start(&config);
             let runtime = runtime()?;
             let result = runtime.block_on(serve(config));
             // A thread that waits for the client's next word would keep us here for ever.
@@ -52,7 +52,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             result.map(|()| ExitCode::SUCCESS)
         }
         Command::Call { tool, words } => {
-            log::start_quiet(config.log);
+            log::start_quiet(&config);
             runtime()?.block_on(call::run(Server::new(config)?, tool, &words))
         }
         Command::Doctor => {
@@ -63,9 +63,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    for warning in &config.warnings {
-        tracing::warn!("{warning}");
-    }
     if config.transport == Transport::Http {
         anyhow::bail!("the http transport is not built yet; use --transport stdio");
     }

@@ -3,5 +3,8 @@
 mod support;
 
 mod bash;
+mod cli;
 mod lifecycle;
 mod output;
+mod posix_shell;
+mod protocol;

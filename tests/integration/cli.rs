@@ -1,0 +1,167 @@
+//! What a person types: help, version, call, doctor, and a start-up that says what is wrong.
+
+use std::process::Output;
+
+use crate::support::World;
+
+fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn err(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn call_prints_the_result_of_one_call() {
+    let world = World::new();
+    let output = world.run(&["call", "bash", "command=echo hello"]);
+    assert_eq!((out(&output).as_str(), err(&output).as_str()), ("exit_code: 0\n\nstdout:\nhello\n", ""));
+    assert!(output.status.success());
+    let json = world.run(&["call", "bash", r#"{"command": "cat", "stdin": "given"}"#]);
+    assert_eq!(out(&json), "exit_code: 0\n\nstdout:\ngiven\n");
+    let pairs = world.run(&["call", "bash", "command=sleep 9", "timeout=200"]);
+    assert!(out(&pairs).starts_with("Command timed out after 200ms"), "{}", out(&pairs));
+}
+
+#[test]
+fn call_fails_visibly() {
+    let world = World::new();
+    let refused = world.run(&["call", "bash", "command="]);
+    assert_eq!((out(&refused).as_str(), refused.status.code()), ("ERR command must not be empty\n", Some(1)));
+    let unknown = world.run(&["call", "bosh"]);
+    assert!(err(&unknown).contains("unknown tool \"bosh\""), "{}", err(&unknown));
+    assert_eq!(unknown.status.code(), Some(2));
+    let malformed = world.run(&["call", "bash", "echo"]);
+    assert!(err(&malformed).contains("neither key=value nor a JSON object"), "{}", err(&malformed));
+}
+
+#[test]
+fn help_and_version_read_well() {
+    let world = World::new();
+    let help = out(&world.run(&["--help"]));
+    for part in [
+        "Usage: testudo",
+        "--project-dir <DIR>",
+        "[$TESTUDO_TIMEOUT, default: 120]",
+        "call",
+        "doctor",
+        "Try it by hand",
+    ] {
+        assert!(help.contains(part), "{part} is missing in:\n{help}");
+    }
+    assert_eq!(out(&world.run(&["--version"])), format!("testudo {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn doctor_tells_shell_configuration_and_sandbox() {
+    let world = World::new();
+    let text = out(&world.run(&["doctor"]));
+    for part in ["testudo ", "/bin/bash", "none, defaults apply", world.project().to_str().unwrap(), "sandbox"] {
+        assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn on_a_terminal_it_explains_itself() {
+    let world = World::new();
+    // `script` gives the program a terminal for stdin and stdout.
+    let mut command = std::process::Command::new("script");
+    command.args(["-qec", env!("CARGO_BIN_EXE_testudo"), "/dev/null"]).current_dir(world.project());
+    let output = command.env("HOME", world.home()).stdin(std::process::Stdio::null()).output().unwrap();
+    assert!(out(&output).contains("claude mcp add testudo"), "{}", out(&output));
+}
+
+#[test]
+fn a_mistake_in_the_configuration_stops_the_start_and_names_the_remedy() {
+    let world = World::new();
+    let file = world.outside().join("config.toml");
+    let path = file.to_str().unwrap();
+    let rows = [
+        ("timout = 5", "unknown key `timout`", "did you mean `timeout`?"),
+        ("[output]\nview_chars = 5", "unknown key `output.view_chars`", "did you mean `output.view_characters`?"),
+        ("timeout = \"soon\"", "bad value for", "timeout"),
+        ("toolset = \"standart\"", "unknown toolset \"standart\"", "did you mean standard?"),
+        ("disable_tools = [\"bosh\"]", "unknown tool \"bosh\"", "did you mean bash?"),
+        ("max_file_size = \"10XB\"", "bad value for", "10XB"),
+        ("timeout = ", "failed to parse", "config.toml"),
+    ];
+    for (content, problem, remedy) in rows {
+        std::fs::write(&file, content).unwrap();
+        let output = world.run(&["call", "bash", "command=true", "--config", path]);
+        let text = err(&output);
+        assert!(text.contains(problem) && text.contains(remedy), "{content}: {text}");
+        assert_eq!(output.status.code(), Some(2), "{content}");
+    }
+}
+
+#[test]
+fn bad_flags_and_variables_are_named() {
+    let world = World::new();
+    let rows: [(&[&str], &str); 6] = [
+        (&["--timeout", "soon"], "bad value for --timeout: \"soon\" is not a whole number"),
+        (&["--sandbox", "of"], "\"of\" is not one of read-only, workspace-write, off; did you mean off?"),
+        (&["--workdir", "/nonexistent"], "bad value for --workdir: /nonexistent: No such file or directory"),
+        (&["--project-dir", "/nonexistent"], "bad value for --project-dir"),
+        (&["--config", "/nonexistent.toml"], "failed to read the configuration file /nonexistent.toml"),
+        (&["--disable-tools", "bash,nope"], "unknown tool \"nope\""),
+    ];
+    for (flags, want) in rows {
+        let text = err(&world.run(flags));
+        assert!(text.contains(want), "{flags:?}: {text}");
+    }
+    let mut command = world.command(&["call", "bash", "command=true"]);
+    let text = err(&command.env("TESTUDO_TIMEOUT", "soon").output().unwrap());
+    assert!(text.contains("bad value for TESTUDO_TIMEOUT"), "{text}");
+    let mut command = world.command(&["call", "bash", "command=true"]);
+    let output = command.env("TESTUDO_TIMOUT", "5").output().unwrap();
+    assert!(
+        err(&output).contains("TESTUDO_TIMOUT is not one of ours; did you mean `TESTUDO_TIMEOUT`?"),
+        "{}",
+        err(&output)
+    );
+    assert!(output.status.success());
+}
+
+#[test]
+fn flags_win_over_the_environment_and_the_environment_over_the_file() {
+    let world = World::new();
+    let file = world.home().join(".config/testudo/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "timeout = 1").unwrap();
+    let timed_out = |flags: &[&str], variable: Option<&str>| {
+        let mut words = vec!["call", "bash", "command=sleep 60"];
+        words.extend(flags);
+        let mut command = world.command(&words);
+        if let Some(value) = variable {
+            command.env("TESTUDO_TIMEOUT", value);
+        }
+        out(&command.output().unwrap()).lines().next().unwrap().to_owned()
+    };
+    assert_eq!(timed_out(&[], None), "Command timed out after 1000ms");
+    assert_eq!(timed_out(&[], Some("2")), "Command timed out after 2000ms");
+    assert_eq!(timed_out(&["--timeout", "1"], Some("2")), "Command timed out after 1000ms");
+}
+
+#[test]
+fn a_configuration_file_inside_the_project_is_never_read() {
+    let world = World::new();
+    world.file("testudo.toml", "timeout = 1");
+    world.file(".config/testudo/config.toml", "nonsense = 1");
+    let named = world.run(&["--config", "testudo.toml", "call", "bash", "command=true"]);
+    assert!(err(&named).contains("is inside the project"), "{}", err(&named));
+    assert!(world.run(&["call", "bash", "command=true"]).status.success());
+}
+
+#[test]
+fn an_unreadable_project_is_a_clear_start_up_error() {
+    let world = World::new();
+    let locked = world.project().join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    std::fs::set_permissions(&locked, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let mut command = std::process::Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_testudo")]);
+    command.args(["--project-dir", locked.to_str().unwrap(), "call", "bash", "command=true"]).current_dir("/");
+    let text = err(&command.output().unwrap());
+    assert!(text.contains("bad value for --project-dir") && text.contains("Permission denied"), "{text}");
+}
