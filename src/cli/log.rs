@@ -1,6 +1,9 @@
 //! Logs go to stderr; stdout is the protocol.
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::config::{Config, Log, LogFormat, LogLevel};
 
@@ -26,10 +29,13 @@ fn begin(log: Log) {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_ansi(false);
+    // The SDK tells every message at "info"; that is a debugging aid, not news.
+    let sdk = if level <= LevelFilter::INFO { LevelFilter::WARN.min(level) } else { level };
+    let targets = Targets::new().with_default(level).with_target("rmcp", sdk);
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
     // A second start in one process keeps the first; that only happens in tests.
     let _ = match log.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+        LogFormat::Text => tracing_subscriber::registry().with(lines.with_filter(targets)).try_init(),
+        LogFormat::Json => tracing_subscriber::registry().with(lines.json().with_filter(targets)).try_init(),
     };
 }

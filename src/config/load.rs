@@ -51,7 +51,6 @@ struct Written {
     anthropic_compat: bool,
     disable_tools: OneOrMore,
     timeout: u64,
-    #[expect(dead_code, reason = "taken up with background tasks")]
     background_timeout: u64,
     #[serde(deserialize_with = "super::size")]
     #[expect(dead_code, reason = "taken up with the file tools")]
@@ -60,6 +59,7 @@ struct Written {
     policy: crate::policy::Settings,
     log: Log,
     output: crate::exec::OutputSettings,
+    tasks: crate::exec::TaskSettings,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,7 +99,12 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         transport: written.transport,
         tools: crate::tools::Settings::new(toolsets, written.disable_tools.into_vec())
             .map_err(|reason| ConfigError::BadValue { origin: "--toolset or --disable-tools".to_owned(), reason })?,
-        exec: crate::exec::Settings { timeout: written.timeout, output: written.output },
+        exec: crate::exec::Settings {
+            timeout: written.timeout,
+            background_timeout: written.background_timeout,
+            output: written.output,
+            tasks: written.tasks,
+        },
         policy: written.policy,
         sandbox: written.sandbox,
         log: written.log,

@@ -38,6 +38,13 @@ pub fn initial(server: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(O
     environment
 }
 
+/// In a terminal a person, or an agent in their place, does answer: what we forced for the others is given back.
+pub fn for_terminal(environment: &mut Vec<(OsString, OsString)>) {
+    environment
+        .retain(|(name, value)| name == "TESTUDO" || !FIXED.iter().any(|(fixed, set)| name == fixed && value == set));
+    environment.push(("TERM".into(), "xterm-256color".into()));
+}
+
 fn is_startup(name: &OsStr) -> bool {
     name.as_bytes().starts_with(b"BASH_FUNC_") || SHELL_STARTUP.iter().any(|startup| name == *startup)
 }

@@ -58,17 +58,23 @@ impl Keeper {
         }
     }
 
+    /// Known to have failed us, or its end of the socket has closed.
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::Relaxed)
+        self.dead.load(Ordering::Relaxed) || self.socket.is_closed()
     }
 
-    /// For whoever notices first: the next command gets a new keeper.
-    pub fn mark_dead(&self) {
+    /// The next command gets a new keeper.
+    fn mark_dead(&self) {
         self.dead.store(true, Ordering::Relaxed);
     }
 
     /// Has the keeper start a command; `descriptors` are stdin, stdout, stderr and then the command's own.
-    pub async fn start(&self, start: &Start, descriptors: Vec<OwnedFd>) -> Result<Process, KeeperError> {
+    /// A terminal's master comes back with the process.
+    pub async fn start(
+        &self,
+        start: &Start,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<(Process, Option<OwnedFd>), KeeperError> {
         let description = memory_file(c"start", &start.encode()).map_err(KeeperError::Prepare)?;
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         let mut all: Vec<BorrowedFd<'_>> = vec![description.as_fd(), theirs.as_fd()];
@@ -79,10 +85,11 @@ impl Keeper {
         }
         // Ours must be closed before we wait: a pipe that we hold open would never end for its reader.
         drop((theirs, descriptors));
-        match Report::decode(&control.receive().await) {
-            Ok(Report::Started { pid }) => Ok(Process::new(control, pid)),
+        let (message, master) = control.receive_with_descriptor().await;
+        match Report::decode(&message) {
+            Ok(Report::Started { pid }) => Ok((Process::new(control, pid), master)),
             Ok(Report::Failed { step, errno }) => Err(failure(start, step, errno)),
-            Ok(Report::Exited { .. }) | Err(_) => {
+            Ok(Report::Exited { .. } | Report::Waiting { .. }) | Err(_) => {
                 self.mark_dead();
                 Err(KeeperError::Dead)
             }
@@ -93,7 +100,7 @@ impl Keeper {
 fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {
     let error = io::Error::from_raw_os_error(errno);
     match step {
-        Step::Description => KeeperError::Prepare(error),
+        Step::Description | Step::Terminal => KeeperError::Prepare(error),
         Step::WorkingDirectory => KeeperError::WorkingDirectory { cwd: start.cwd.display().to_string(), error },
         Step::Execute => KeeperError::Execute { program: start.program.to_string_lossy().into_owned(), error },
     }

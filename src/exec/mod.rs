@@ -7,7 +7,9 @@
 
 mod clean;
 mod environment;
+mod input;
 mod keeper;
+pub mod keys;
 mod pages;
 mod process;
 mod run;
@@ -17,19 +19,23 @@ mod socket;
 mod state;
 mod store;
 mod stream;
+mod task;
+mod terminal;
 mod view;
 mod watched;
 
 pub use crate::keeper::protocol::ExitStatus;
 pub use clean::clean;
 pub use environment::initial as initial_environment;
+pub use input::{Input, InputError};
 pub use keeper::{Keeper, KeeperError};
-pub use pages::{Page, PageError, Request as PageRequest, read as read_page};
+pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
 pub use process::{Exited, Process};
-pub use run::{Ending, Place, Running, spawn};
-pub use settings::{OutputSettings, Settings};
+pub use run::{Ending, Place, Running, Stdin, Streams, spawn, spawn_terminal};
+pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::Shell;
 pub use state::ShellState;
 pub use store::{Loss, Store};
 pub use stream::{LineListener, Recording};
+pub use task::{Task, Until, Waited};
 pub use view::View;

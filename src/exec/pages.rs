@@ -37,49 +37,68 @@ const DEFAULT_LINES: u64 = 2000;
 /// Characters of a single line, so that one endless line does not take the whole page.
 const LONGEST_LINE: usize = 30_000;
 
-/// Walks over the output once; what is shown is cleaned, what is stored stays as it was.
+/// Walks over the output; what is shown is cleaned, what is stored stays as it was.
 pub fn read(recording: &Recording, request: &Request) -> Result<Page, PageError> {
-    let mut total: u64 = 0;
-    if let Some(tail) = request.tail {
-        each_line(recording, |_, _| total += 1)?;
-        let from = (total + 1).saturating_sub(tail).max(1);
-        return page(
-            recording,
-            &Request { from_line: Some(from), max_lines: Some(tail), tail: None, ..request.clone() },
-        );
-    }
-    page(recording, request)
+    let mut page = Paging::new(request, || {
+        let mut total = 0;
+        each_line(recording, |number, _| total = number)?;
+        Ok::<_, PageError>(total)
+    })?;
+    each_line(recording, |number, line| page.add(number, line))?;
+    Ok(page.page)
 }
 
-fn page(recording: &Recording, request: &Request) -> Result<Page, PageError> {
-    let first = request.from_line.unwrap_or(1).max(1);
-    let most = request.max_lines.unwrap_or(DEFAULT_LINES);
-    let mut page = Page::default();
-    let mut characters = 0;
-    each_line(recording, |number, line| {
-        page.total_lines = number;
-        let wanted = number >= first
-            && request.grep.as_ref().is_none_or(|pattern| pattern.is_match(line.strip_suffix(b"\n").unwrap_or(line)));
-        if !wanted || page.cut {
+/// The same for text at hand, such as a terminal's screen with what scrolled off it.
+pub fn page_of_text(text: &str, request: &Request) -> Page {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let Ok(mut page) = Paging::new(request, || Ok::<_, std::convert::Infallible>(lines.len() as u64));
+    for (number, line) in (1..).zip(lines) {
+        page.add(number, line.as_bytes());
+    }
+    page.page
+}
+
+/// Picks the wanted lines as they come by.
+struct Paging<'a> {
+    request: &'a Request,
+    first: u64,
+    most: u64,
+    characters: usize,
+    page: Page,
+}
+
+impl<'a> Paging<'a> {
+    /// A tail has to know first how many lines there are.
+    fn new<E>(request: &'a Request, total: impl FnOnce() -> Result<u64, E>) -> Result<Self, E> {
+        let (first, most) = match request.tail {
+            Some(tail) => ((total()? + 1).saturating_sub(tail).max(1), tail),
+            None => (request.from_line.unwrap_or(1).max(1), request.max_lines.unwrap_or(DEFAULT_LINES)),
+        };
+        Ok(Self { request, first, most, characters: 0, page: Page::default() })
+    }
+
+    fn add(&mut self, number: u64, line: &[u8]) {
+        self.page.total_lines = number;
+        let matches = |pattern: &Regex| pattern.is_match(line.strip_suffix(b"\n").unwrap_or(line));
+        if number < self.first || self.page.cut || !self.request.grep.as_ref().is_none_or(matches) {
             return;
         }
-        if page.numbers.len() as u64 >= most {
-            page.cut = request.max_lines.is_none();
+        if self.page.numbers.len() as u64 >= self.most {
+            self.page.cut = self.request.max_lines.is_none();
             return;
         }
         let mut text = clean(line);
         if text.chars().count() > LONGEST_LINE {
             text = text.chars().take(LONGEST_LINE).collect::<String>() + "… [line cut]\n";
         }
-        characters += text.chars().count();
-        if characters > request.budget && !page.numbers.is_empty() {
-            page.cut = true;
+        self.characters += text.chars().count();
+        if self.characters > self.request.budget && !self.page.numbers.is_empty() {
+            self.page.cut = true;
             return;
         }
-        page.numbers.push(number);
-        page.text.push_str(&text);
-    })?;
-    Ok(page)
+        self.page.numbers.push(number);
+        self.page.text.push_str(&text);
+    }
 }
 
 /// Calls with every line and its number, the newline included where there is one. A line that does not end is given in

@@ -21,6 +21,9 @@ pub struct Life {
     pub exited: Option<Exited>,
     /// No process of the tree is left, or nobody is left to tell.
     pub gone: bool,
+    /// Answers to [`Process::is_waiting`], and the newest of them.
+    answers: u64,
+    waiting: bool,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -58,13 +61,44 @@ impl Process {
         self.life.borrow().gone
     }
 
-    /// TERM to the whole tree, a grace of five seconds, then KILL until nothing is left.
-    pub async fn terminate(&self) {
-        self.order(Order::Signal(libc::SIGTERM)).await;
-        if tokio::time::timeout(GRACE, self.gone()).await.is_err() {
-            self.order(Order::End).await;
-            self.gone().await;
+    /// Whether some process of the tree is blocked reading the command's input.
+    pub async fn is_waiting(&self) -> bool {
+        const LONGEST_ANSWER: Duration = Duration::from_secs(1);
+        let mut life = self.life.clone();
+        let before = life.borrow().answers;
+        self.order(Order::AskWaiting).await;
+        let answered = life.wait_for(|life| life.answers > before || life.gone);
+        match tokio::time::timeout(LONGEST_ANSWER, answered).await {
+            Ok(Ok(life)) => life.waiting && !life.gone,
+            _ => false,
         }
+    }
+
+    /// A signal to the whole tree, a grace of five seconds, then KILL until nothing is left.
+    /// What even that did not end, which only the kernel can hold back, is named.
+    pub async fn stop(&self, signal: i32) -> Vec<i32> {
+        /// After this, what is still there will not go.
+        const AFTER_KILL: Duration = Duration::from_secs(5);
+        self.signal(signal).await;
+        if tokio::time::timeout(GRACE, self.gone()).await.is_ok() {
+            return Vec::new();
+        }
+        self.order(Order::End).await;
+        match tokio::time::timeout(AFTER_KILL, self.gone()).await {
+            Ok(()) => Vec::new(),
+            Err(_) => {
+                self.life.borrow().exited.as_ref().map_or_else(|| vec![self.pid], |exited| exited.running.clone())
+            }
+        }
+    }
+
+    /// A signal to the whole tree.
+    pub async fn signal(&self, signal: i32) {
+        self.order(Order::Signal(signal)).await;
+    }
+
+    pub async fn terminate(&self) {
+        self.stop(libc::SIGTERM).await;
     }
 
     async fn order(&self, order: Order) {
@@ -86,6 +120,10 @@ async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
             Ok(Report::Exited { status, running }) => {
                 life.send_modify(|life| life.exited = Some(Exited { status, running }));
             }
+            Ok(Report::Waiting { waiting }) => life.send_modify(|life| {
+                life.answers += 1;
+                life.waiting = waiting;
+            }),
             Ok(_) => {}
             Err(_) => {
                 life.send_modify(|life| life.gone = true);

@@ -3,17 +3,20 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::input::Input;
 use super::process::{Exited, Process};
 use super::shell::memory_file;
 use super::stream::{LineListener, Recording, pipe, read_some, record};
+use super::terminal::Terminal;
 use super::watched::watched;
-use super::{Keeper, KeeperError, Settings, Shell, ShellState, Store, View};
+use super::{Keeper, KeeperError, Settings, Shell, ShellState, Store, View, environment};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
 
@@ -27,14 +30,44 @@ pub struct Place<'a> {
     pub state: &'a ShellState,
 }
 
+/// What a command reads.
+#[derive(Clone, Copy, Debug)]
+pub enum Stdin<'a> {
+    Empty,
+    Text(&'a str),
+    /// Stays open for what comes later.
+    Open,
+}
+
 /// A command under way.
 #[derive(Debug)]
 pub struct Running {
     pub process: Process,
-    pub stdout: Recording,
-    pub stderr: Recording,
-    report: JoinHandle<Vec<u8>>,
-    report_over: CancellationToken,
+    pub streams: Streams,
+    /// Where its input can be written, if that is still possible.
+    pub input: Option<Arc<Input>>,
+    report: Report,
+}
+
+/// Where what it says goes.
+#[derive(Clone, Debug)]
+pub enum Streams {
+    Pipes {
+        stdout: Recording,
+        stderr: Recording,
+    },
+    /// The screen, and every byte that was drawn on it.
+    Terminal {
+        terminal: Terminal,
+        raw: Recording,
+    },
+}
+
+/// What the shell says about itself at its end.
+#[derive(Debug)]
+struct Report {
+    collecting: JoinHandle<Vec<u8>>,
+    over: CancellationToken,
 }
 
 /// How a call to a command ended.
@@ -47,9 +80,8 @@ pub enum Ending {
     },
     /// Nobody knows how: its reaper was killed.
     Lost,
-    TimedOut {
-        exited: Option<Exited>,
-    },
+    /// The time is up; it still runs.
+    TimeUp,
     Cancelled,
 }
 
@@ -57,32 +89,67 @@ pub enum Ending {
 const QUIET: Duration = Duration::from_millis(100);
 const LONGEST_DRAIN: Duration = Duration::from_millis(500);
 
-/// Starts permitted shell text.
+/// Starts permitted shell text with pipes.
 pub async fn spawn(
     permitted: &Permitted<RunCommand>,
     place: &Place<'_>,
-    stdin: Option<&str>,
+    stdin: Stdin<'_>,
     listener: Option<LineListener>,
 ) -> Result<Running, KeeperError> {
     let prepare = || -> io::Result<_> {
-        let view = || View::new(place.settings.output.view_characters);
-        let (stdout, stdout_end) = record(place.store, view(), listener.clone())?;
-        let (stderr, stderr_end) = record(place.store, view(), listener)?;
+        let (stdout_reader, stdout_end) = pipe()?;
+        let (stderr_reader, stderr_end) = pipe()?;
+        let stdout = record(place.store, view(place), stdout_reader, listener.clone())?;
+        let stderr = record(place.store, view(place), stderr_reader, listener)?;
+        let (input, stdin_end) = input_from(stdin)?;
         let (report, report_end) = pipe()?;
         let (start, extra) = place.shell.command(&permitted.command, place.nonce, place.state, report_end)?;
-        let descriptors = [stdin_from(stdin)?, stdout_end, stderr_end].into_iter().chain(extra).collect();
-        Ok((stdout, stderr, watched(report)?, start, descriptors))
+        let descriptors = [stdin_end, stdout_end, stderr_end].into_iter().chain(extra).collect();
+        Ok((Streams::Pipes { stdout, stderr }, input, watched(report)?, start, descriptors))
     };
-    let (stdout, stderr, report, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
-    let process = place.keeper.start(&start, descriptors).await?;
-    let report_over = CancellationToken::new();
-    let over = report_over.clone();
-    let report = tokio::spawn(async move { collect(&report, &over).await });
-    Ok(Running { process, stdout, stderr, report, report_over })
+    let (streams, input, report, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
+    let (process, _) = place.keeper.start(&start, descriptors).await?;
+    Ok(Running { process, streams, input, report: Report::collect(report) })
+}
+
+/// Starts permitted shell text in a terminal of its own.
+pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>) -> Result<Running, KeeperError> {
+    let settings = &place.settings.tasks;
+    let mut state = place.state.clone();
+    environment::for_terminal(&mut state.environment);
+    let prepare = || -> io::Result<_> {
+        let (report, report_end) = pipe()?;
+        let (start, extra) = place.shell.command(&permitted.command, place.nonce, &state, report_end)?;
+        let mut descriptors: Vec<OwnedFd> = Vec::new();
+        for _ in 0..3 {
+            descriptors.push(null()?);
+        }
+        Ok((watched(report)?, start, descriptors.into_iter().chain(extra).collect()))
+    };
+    let (report, mut start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
+    start.terminal = Some(settings.terminal_size());
+    let (process, master) = place.keeper.start(&start, descriptors).await?;
+    let master = master.ok_or_else(|| KeeperError::Prepare(io::Error::other("the keeper sent no terminal")))?;
+    let connect = || -> io::Result<_> {
+        rustix::io::ioctl_fionbio(&master, true)?;
+        let input = Arc::new(Input::new(master.try_clone()?)?);
+        let (terminal, mut answers) = Terminal::new(settings.terminal_size(), settings.scrollback_lines);
+        let raw = record(place.store, view(place), master, Some(terminal.listener()))?;
+        let answering = Arc::downgrade(&input);
+        tokio::spawn(async move {
+            while let (Some(answer), Some(input)) = (answers.recv().await, answering.upgrade()) {
+                let _ = input.write(&answer).await;
+            }
+        });
+        Ok((input, Streams::Terminal { terminal, raw }))
+    };
+    let (input, streams) = connect().map_err(KeeperError::Prepare)?;
+    Ok(Running { process, streams, input: Some(input), report: Report::collect(report) })
 }
 
 impl Running {
-    /// Waits for the end, whichever comes first; on a timeout or cancel the whole tree has ended when this returns.
+    /// Waits for the end, whichever comes first. A cancelled tree has ended when this returns; one whose time is up is
+    /// still there.
     pub async fn finish(&mut self, timeout: Option<Duration>, cancel: &CancellationToken) -> Ending {
         let limit = async {
             match timeout {
@@ -94,8 +161,8 @@ impl Running {
             biased;
             exited = self.process.exited() => match exited {
                 Some(exited) => {
-                    self.drain().await;
-                    Ending::Exited { exited, report: self.report().await }
+                    self.streams.drain().await;
+                    Ending::Exited { exited, report: self.report.take().await }
                 }
                 None => Ending::Lost,
             },
@@ -103,30 +170,61 @@ impl Running {
                 self.process.terminate().await;
                 Ending::Cancelled
             }
-            () = limit => {
-                self.process.terminate().await;
-                self.drain().await;
-                Ending::TimedOut { exited: self.process.exited().await }
-            }
+            () = limit => Ending::TimeUp,
         }
     }
 
-    /// What was written before the end is in the pipes already; who still holds them may go on, we do not wait for it.
-    async fn drain(&self) {
-        tokio::join!(self.stdout.drained(QUIET, LONGEST_DRAIN), self.stderr.drained(QUIET, LONGEST_DRAIN));
-    }
-
-    async fn report(&mut self) -> Vec<u8> {
-        self.report_over.cancel();
-        (&mut self.report).await.unwrap_or_default()
+    /// TERM, five seconds, KILL, for the whole tree; then how the command itself ended.
+    pub async fn end(&self) -> Option<Exited> {
+        self.process.terminate().await;
+        self.streams.drain().await;
+        self.process.exited().await
     }
 }
 
-/// A file in memory, so that nobody has to feed it; the end of the file is the end of the input.
-fn stdin_from(text: Option<&str>) -> io::Result<OwnedFd> {
-    match text {
-        Some(text) => memory_file(c"stdin", text.as_bytes()),
-        None => Ok(File::open("/dev/null")?.into()),
+impl Streams {
+    /// What was written before the end is in the pipes already; who still holds them may go on, we do not wait for it.
+    pub async fn drain(&self) {
+        match self {
+            Self::Pipes { stdout, stderr } => {
+                tokio::join!(stdout.drained(QUIET, LONGEST_DRAIN), stderr.drained(QUIET, LONGEST_DRAIN));
+            }
+            Self::Terminal { raw, .. } => raw.drained(QUIET, LONGEST_DRAIN).await,
+        }
+    }
+}
+
+fn view(place: &Place<'_>) -> View {
+    View::new(place.settings.output.view_characters)
+}
+
+fn null() -> io::Result<OwnedFd> {
+    Ok(File::options().read(true).write(true).open("/dev/null")?.into())
+}
+
+/// Given text becomes a file in memory, so that nobody has to feed it; the end of the file is the end of the input.
+fn input_from(stdin: Stdin<'_>) -> io::Result<(Option<Arc<Input>>, OwnedFd)> {
+    match stdin {
+        Stdin::Empty => Ok((None, null()?)),
+        Stdin::Text(text) => Ok((None, memory_file(c"stdin", text.as_bytes())?)),
+        Stdin::Open => {
+            let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            rustix::io::ioctl_fionbio(&writer, true)?;
+            Ok((Some(Arc::new(Input::new(writer)?)), reader))
+        }
+    }
+}
+
+impl Report {
+    fn collect(report: AsyncFd<OwnedFd>) -> Self {
+        let over = CancellationToken::new();
+        let ended = over.clone();
+        Self { collecting: tokio::spawn(async move { collect(&report, &ended).await }), over }
+    }
+
+    async fn take(&mut self) -> Vec<u8> {
+        self.over.cancel();
+        (&mut self.collecting).await.unwrap_or_default()
     }
 }
 

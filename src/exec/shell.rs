@@ -72,7 +72,7 @@ impl Shell {
             Self::Posix(_) => words(["sh", "-c", &posix_script(nonce, fits), "sh", if fits { text } else { "" }]),
         };
         let program = self.path().as_os_str().to_owned();
-        Ok((Start { program, arguments, environment, cwd: state.cwd.clone(), extra }, descriptors))
+        Ok((Start { program, arguments, environment, cwd: state.cwd.clone(), extra, terminal: None }, descriptors))
     }
 }
 

@@ -1,11 +1,12 @@
 //! A sequenced-packet socket on the server's side: messages, descriptors beside them, no blocking.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recv,
-    sendmsg, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -36,6 +37,36 @@ impl Socket {
                 Ok(())
             })
             .await
+    }
+
+    /// Whether the other side has gone.
+    pub fn is_closed(&self) -> bool {
+        let mut polled = [PollFd::new(self.0.get_ref(), PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let _ = poll(&mut polled, Some(&now));
+        polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+
+    /// The next message and the descriptor that came with it, if one did.
+    pub async fn receive_with_descriptor(&self) -> (Vec<u8>, Option<OwnedFd>) {
+        let mut buffer = vec![0; 64 * 1024];
+        let received = self
+            .0
+            .async_io(Interest::READABLE, |socket| {
+                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+                let parts = &mut [IoSliceMut::new(&mut buffer)];
+                let count = recvmsg(socket.as_fd(), parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?.bytes;
+                let descriptor = ancillary.drain().find_map(|part| match part {
+                    RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+                    _ => None,
+                });
+                Ok((count, descriptor))
+            })
+            .await;
+        let (count, descriptor) = received.unwrap_or((0, None));
+        buffer.truncate(count);
+        (buffer, descriptor)
     }
 
     /// The next message; empty when the other side has gone.

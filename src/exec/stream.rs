@@ -30,32 +30,31 @@ pub struct Recorded {
 
 /// How far the stream has come; a change wakes whoever waits.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Progress {
-    pub bytes: u64,
-    pub ended: bool,
+struct Progress {
+    bytes: u64,
+    ended: bool,
 }
 
 /// As much as the pipe can hold at once.
 const PIPE_BYTES: usize = 1 << 20;
 const PIECE: usize = 1 << 18;
 
-/// A pipe, its writing end, and the recording of what comes through.
-pub fn record(store: &Store, view: View, listener: Option<LineListener>) -> io::Result<(Recording, OwnedFd)> {
-    let (reader, writer) = pipe()?;
-    // Fewer wake-ups for a command that prints a lot; the default size is fine where the kernel refuses.
-    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
+/// The recording of what comes out of a pipe or a terminal.
+pub fn record(store: &Store, view: View, reader: OwnedFd, listener: Option<LineListener>) -> io::Result<Recording> {
     let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill() }));
     let (sender, progress) = watch::channel(Progress::default());
     let recording = Recording { inner: inner.clone(), progress };
     let reader = watched(reader)?;
     tokio::spawn(async move { carry(&reader, &inner, &sender, listener).await });
-    Ok((recording, writer))
+    Ok(recording)
 }
 
 /// The reading end does not block, the writing end does, as programs expect.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reader, true)?;
+    // Fewer wake-ups for a command that prints a lot; the default size is fine where the kernel refuses.
+    let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
     Ok((reader, writer))
 }
 
@@ -105,12 +104,13 @@ impl Recording {
         lock(&self.inner)
     }
 
-    pub fn progress(&self) -> watch::Receiver<Progress> {
-        self.progress.clone()
-    }
-
-    pub async fn ended(&self) {
-        let _ = self.progress.clone().wait_for(|progress| progress.ended).await;
+    /// The stored bytes from a position on, piece by piece.
+    pub fn each_piece(&self, mut position: u64, mut with: impl FnMut(&[u8])) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = self.get().spill.read_at(position, &mut buffer) {
+            with(&buffer[..count]);
+            position += count as u64;
+        }
     }
 
     /// Until the pipe is closed, or has been quiet for a moment, or has gone on talking for too long.

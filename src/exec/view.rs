@@ -36,6 +36,16 @@ impl View {
         self.total
     }
 
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// As it is now, for whoever reads while it grows.
+    #[must_use]
+    pub fn snapshot(&self) -> Self {
+        Self { head: self.head.clone(), cleaner: Cleaner::default(), ..*self }
+    }
+
     pub fn is_cut(&self) -> bool {
         self.total > self.limit as u64
     }

@@ -19,5 +19,7 @@ pub mod protocol;
 mod reaper;
 mod spawn;
 mod sys;
+mod terminal;
+mod waiting;
 
 pub use guard::main;

@@ -30,30 +30,34 @@ pub struct Start {
     pub cwd: PathBuf,
     /// Where the descriptors from `FIRST_EXTRA` on shall be in the command.
     pub extra: Vec<i32>,
+    /// A terminal of this size takes the place of stdin, stdout and stderr.
+    pub terminal: Option<TerminalSize>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TerminalSize {
+    pub rows: u16,
+    pub columns: u16,
 }
 
 /// What a reaper reports.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Report {
-    Started {
-        pid: i32,
-    },
+    /// For a terminal, its master comes along.
+    Started { pid: i32 },
     /// Nothing was run.
-    Failed {
-        step: Step,
-        errno: i32,
-    },
+    Failed { step: Step, errno: i32 },
     /// The command itself ended; these of its descendants still run.
-    Exited {
-        status: ExitStatus,
-        running: Vec<i32>,
-    },
+    Exited { status: ExitStatus, running: Vec<i32> },
+    /// Whether something in the tree is blocked reading the command's input.
+    Waiting { waiting: bool },
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     Description,
     WorkingDirectory,
+    Terminal,
     Execute,
 }
 
@@ -79,6 +83,8 @@ impl ExitStatus {
 pub enum Order {
     /// Send a signal to every process of the tree.
     Signal(i32),
+    /// Say whether it waits for input.
+    AskWaiting,
     /// Kill until nothing is left.
     End,
 }
@@ -101,6 +107,8 @@ impl Start {
         }
         put_count(&mut out, self.extra.len());
         self.extra.iter().for_each(|number| out.extend(number.to_le_bytes()));
+        let size = self.terminal.map_or(0, |size| (i32::from(size.rows) << 16) | i32::from(size.columns));
+        out.extend(size.to_le_bytes());
         out
     }
 
@@ -111,7 +119,11 @@ impl Start {
         let arguments = (0..rest.count()?).map(|_| rest.text()).collect::<Result<_, _>>()?;
         let environment = (0..rest.count()?).map(|_| Ok((rest.text()?, rest.text()?))).collect::<Result<_, _>>()?;
         let extra = (0..rest.count()?).map(|_| rest.number()).collect::<Result<_, _>>()?;
-        Ok(Self { program, arguments, environment, cwd, extra })
+        let size = rest.number()?.cast_unsigned();
+        #[expect(clippy::cast_possible_truncation, reason = "each half has 16 bits")]
+        let (rows, columns) = ((size >> 16) as u16, size as u16);
+        let terminal = (size != 0).then_some(TerminalSize { rows, columns });
+        Ok(Self { program, arguments, environment, cwd, extra, terminal })
     }
 }
 
@@ -125,6 +137,7 @@ impl Report {
         match self {
             Self::Started { pid } => numbers(b'S', &[*pid]),
             Self::Failed { step, errno } => numbers(b'F', &[*step as i32, *errno]),
+            Self::Waiting { waiting } => numbers(b'W', &[i32::from(*waiting)]),
             Self::Exited { status, running } => {
                 let (kind, value) = match status {
                     ExitStatus::Code(code) => (0, *code),
@@ -145,10 +158,12 @@ impl Report {
                 let step = match rest.number()? {
                     0 => Step::Description,
                     1 => Step::WorkingDirectory,
+                    2 => Step::Terminal,
                     _ => Step::Execute,
                 };
                 Ok(Self::Failed { step, errno: rest.number()? })
             }
+            b'W' => Ok(Self::Waiting { waiting: rest.number()? != 0 }),
             b'X' => {
                 let (kind, value) = (rest.number()?, rest.number()?);
                 let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
@@ -167,6 +182,7 @@ impl Order {
     pub fn encode(self) -> [u8; 5] {
         let (tag, value) = match self {
             Self::Signal(signal) => (b'S', signal),
+            Self::AskWaiting => (b'W', 0),
             Self::End => (b'E', 0),
         };
         let v = value.to_le_bytes();
@@ -177,6 +193,7 @@ impl Order {
         let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
         match tag {
             b'S' => Ok(Self::Signal(Reader(rest).number()?)),
+            b'W' => Ok(Self::AskWaiting),
             b'E' => Ok(Self::End),
             _ => Err(Malformed),
         }
@@ -228,6 +245,8 @@ mod tests {
             Report::Failed { step: Step::WorkingDirectory, errno: 2 },
             Report::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
             Report::Exited { status: ExitStatus::Code(0), running: vec![] },
+            Report::Failed { step: Step::Terminal, errno: 2 },
+            Report::Waiting { waiting: true },
         ] {
             assert_eq!(Report::decode(&report.encode()), Ok(report));
         }
@@ -235,8 +254,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_start_survives_the_wire(program: OsString, words: Vec<OsString>, cwd: OsString, names: Vec<(OsString, OsString)>, extra: Vec<i32>) {
-            let start = Start { program, arguments: words, environment: names, cwd: cwd.into(), extra };
+        fn a_start_survives_the_wire(program: OsString, words: Vec<OsString>, cwd: OsString, names: Vec<(OsString, OsString)>, extra: Vec<i32>, rows in 1_u16..500) {
+            let start = Start { program, arguments: words, environment: names, cwd: cwd.into(), extra, terminal: Some(TerminalSize { rows, columns: rows / 2 }) };
             prop_assert_eq!(Start::decode(&start.encode()), Ok(start));
         }
 

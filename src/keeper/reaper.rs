@@ -2,14 +2,15 @@
 //! command, reports how it ended, passes signals on to the whole tree, and goes when the tree or the server has gone.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
-use super::descendants;
 use super::protocol::{CONTROL, DESCRIPTION, FIRST_EXTRA, Order, Report, STDERR, STDIN, STDOUT, Start, Step};
 use super::spawn::{self, Placement};
 use super::sys::{self, Waited};
+use super::waiting::Input;
+use super::{descendants, terminal};
 
 /// Never returns; the exit code is 0 unless the reaper was killed.
 pub fn main(mut descriptors: Vec<OwnedFd>) -> ! {
@@ -18,13 +19,27 @@ pub fn main(mut descriptors: Vec<OwnedFd>) -> ! {
     let Ok(signals) = sys::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM]) else { sys::exit(0) };
     let control = descriptors.remove(CONTROL);
     match start(descriptors) {
-        Ok(pid) => {
-            report(&control, &Report::Started { pid });
-            watch(&control, &signals, pid);
+        Ok(command) => {
+            let started = Report::Started { pid: command.pid }.encode();
+            match &command.terminal {
+                Some(master) => sys::send_with(&control, &started, master.as_fd()),
+                None => sys::send_message(&control, &started),
+            }
+            let Command { pid, input, terminal } = command;
+            // Ours would keep the terminal alive after its last program has gone.
+            drop(terminal);
+            watch(&control, &signals, pid, input);
         }
         Err((step, error)) => report_failure(&control, step, &error),
     }
     sys::exit(0)
+}
+
+/// A command that was started.
+struct Command {
+    pid: i32,
+    input: Option<Input>,
+    terminal: Option<OwnedFd>,
 }
 
 /// For the keeper, when there is no reaper to speak for itself.
@@ -34,16 +49,25 @@ pub fn report_failed_fork(control: &OwnedFd, error: &io::Error) {
 
 /// Takes the descriptors without [`CONTROL`] and leaves none of them open here: a pipe that the reaper held would never
 /// end for its reader.
-fn start(mut descriptors: Vec<OwnedFd>) -> Result<i32, (Step, io::Error)> {
+fn start(mut descriptors: Vec<OwnedFd>) -> Result<Command, (Step, io::Error)> {
     let description = std::fs::File::from(descriptors.remove(DESCRIPTION));
     let start = read(description).map_err(|error| (Step::Description, error))?;
     rustix::process::chdir(&start.cwd).map_err(|error| (Step::WorkingDirectory, error.into()))?;
-    let targets = [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().chain(start.extra.clone());
-    let placements =
-        descriptors.iter().zip(targets).map(|(descriptor, at)| Placement { descriptor, at }).collect::<Vec<_>>();
-    let pid = spawn::spawn(&start, &placements).map_err(|error| (Step::Execute, error))?;
+    let terminal = start.terminal.map(terminal::open).transpose().map_err(|error| (Step::Terminal, error))?;
+    let standard = [libc::STDIN_FILENO, libc::STDOUT_FILENO, libc::STDERR_FILENO];
+    let placed = descriptors.iter().zip(standard.into_iter().chain(start.extra.iter().copied()));
+    let placements: Vec<Placement<'_>> = placed
+        .map(|(descriptor, at)| Placement { descriptor, at })
+        .filter(|placement| terminal.is_none() || !standard.contains(&placement.at))
+        .collect();
+    let path = terminal.as_ref().map(|terminal| terminal.path.as_c_str());
+    let pid = spawn::spawn(&start, &placements, path).map_err(|error| (Step::Execute, error))?;
+    let input = match path {
+        Some(path) => path.to_str().ok().and_then(Input::of),
+        None => Input::of(&format!("/proc/self/fd/{}", descriptors[0].as_raw_fd())),
+    };
     let _ = rustix::process::chdir("/");
-    Ok(pid)
+    Ok(Command { pid, input, terminal: terminal.map(|terminal| terminal.master) })
 }
 
 const _: () = assert!(STDIN == CONTROL + 1 && STDOUT == STDIN + 1 && STDERR == STDOUT + 1 && FIRST_EXTRA == STDERR + 1);
@@ -54,7 +78,7 @@ fn read(mut description: std::fs::File) -> io::Result<Start> {
     Start::decode(&bytes).map_err(io::Error::other)
 }
 
-fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32) {
+fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input>) {
     let mut ending = false;
     loop {
         let sources = [(signals.as_fd(), PollFlags::IN), (control.as_fd(), PollFlags::IN)];
@@ -71,7 +95,7 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32) {
                 Waited::NoChildren => return,
             }
         }
-        ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control) == Order::End);
+        ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control, input) == Order::End);
         if ending {
             signal_all(libc::SIGKILL);
         }
@@ -87,16 +111,20 @@ fn living_after_exit() -> Vec<i32> {
 }
 
 /// A server that has gone wants everything to go.
-fn obey(control: &OwnedFd) -> Order {
+fn obey(control: &OwnedFd, input: Option<Input>) -> Order {
     let mut message = [0; 16];
     let order = match sys::receive(control, &mut message) {
         Ok((count, _)) if count > 0 => Order::decode(&message[..count]).unwrap_or(Order::End),
         _ => Order::End,
     };
-    if let Order::Signal(signal) = order {
-        signal_all(signal);
-        // A stopped process would not notice until somebody let it go on.
-        signal_all(libc::SIGCONT);
+    match order {
+        Order::Signal(signal) => {
+            signal_all(signal);
+            // A stopped process would not notice until somebody let it go on.
+            signal_all(libc::SIGCONT);
+        }
+        Order::AskWaiting => report(control, &Report::Waiting { waiting: input.is_some_and(Input::is_awaited) }),
+        Order::End => {}
     }
     order
 }

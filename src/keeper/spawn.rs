@@ -1,6 +1,6 @@
 //! Starting the command itself: `posix_spawn`, which needs no copy of our memory, in a session of its own.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,8 +14,9 @@ pub struct Placement<'a> {
     pub at: i32,
 }
 
-/// Own session and process group, no controlling terminal, every signal as a fresh login would have it.
-pub fn spawn(start: &Start, placements: &[Placement<'_>]) -> io::Result<i32> {
+/// Own session and process group, every signal as a fresh login would have it. A terminal, opened by path as the new
+/// session's first, becomes its controlling terminal and its stdin, stdout and stderr; without one there is none.
+pub fn spawn(start: &Start, placements: &[Placement<'_>], terminal: Option<&CStr>) -> io::Result<i32> {
     let program = c_string(&start.program)?;
     let arguments = start.arguments.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;
     let environment = start
@@ -43,6 +44,11 @@ pub fn spawn(start: &Start, placements: &[Placement<'_>]) -> io::Result<i32> {
         #[expect(clippy::cast_possible_truncation, reason = "the flags are small constants of a short field")]
         let signals = (libc::POSIX_SPAWN_SETSIGMASK | libc::POSIX_SPAWN_SETSIGDEF) as libc::c_short;
         libc::posix_spawnattr_setflags(attributes.as_mut_ptr(), signals | libc::POSIX_SPAWN_SETSID);
+        if let Some(path) = terminal {
+            libc::posix_spawn_file_actions_addopen(actions.as_mut_ptr(), 0, path.as_ptr(), libc::O_RDWR, 0);
+            libc::posix_spawn_file_actions_adddup2(actions.as_mut_ptr(), 0, 1);
+            libc::posix_spawn_file_actions_adddup2(actions.as_mut_ptr(), 0, 2);
+        }
         for placement in placements {
             libc::posix_spawn_file_actions_adddup2(
                 actions.as_mut_ptr(),

@@ -4,7 +4,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, recvmsg, send};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+    recvmsg, send, sendmsg,
+};
 
 use super::protocol::{ExitStatus, MOST_DESCRIPTORS};
 
@@ -121,6 +124,15 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> io::Result<(usize, Vec<O
         }
     }
     Ok((message.bytes, descriptors))
+}
+
+/// A message with a descriptor beside it.
+pub fn send_with(socket: impl AsFd, message: &[u8], descriptor: BorrowedFd<'_>) {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor];
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let _ = sendmsg(socket, &[io::IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL);
 }
 
 pub fn send_message(socket: impl AsFd, message: &[u8]) {

@@ -8,6 +8,8 @@ use std::path::PathBuf;
 pub enum Subject<'a> {
     /// Text that a shell will interpret.
     ShellText(&'a str),
+    /// Text typed into a program that is already running.
+    Input(&'a str),
 }
 
 /// Something that needs permission before it happens.
@@ -33,5 +35,22 @@ impl Action for RunCommand {
 
     fn summary(&self) -> String {
         format!("run `{}` in {}", self.command, self.cwd.display())
+    }
+}
+
+/// Type into a running task.
+#[derive(Clone, Debug)]
+pub struct TypeInput {
+    pub task_id: String,
+    pub text: String,
+}
+
+impl Action for TypeInput {
+    fn subject(&self) -> Subject<'_> {
+        Subject::Input(&self.text)
+    }
+
+    fn summary(&self) -> String {
+        format!("type {:?} into task {}", self.text, self.task_id)
     }
 }

@@ -20,7 +20,7 @@ impl Policy {
     }
 
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let Subject::ShellText(text) = subject;
+        let (Subject::ShellText(text) | Subject::Input(text)) = subject;
         let commands = shell::commands(text);
         self.rules
             .iter()

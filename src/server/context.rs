@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,8 @@ pub struct Context {
     pub server: Arc<Server>,
     pub cancel: CancellationToken,
     pub progress: Option<ProgressSink>,
+    /// The session that the tool worked in, once it has asked for one.
+    pub(super) used: OnceLock<Arc<Session>>,
 }
 
 impl Context {
@@ -33,6 +35,7 @@ impl Context {
 
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        self.server.session(name)
+        let session = self.server.session(name)?;
+        Ok(self.used.get_or_init(|| session).clone())
     }
 }

@@ -5,8 +5,10 @@ mod instructions;
 mod progress;
 mod server;
 mod session;
+mod tasks;
 
 pub use context::{Call, Context};
 pub use progress::{Progress, ProgressSink};
 pub use server::{CallError, Server};
-pub use session::Session;
+pub use session::{Session, StoredOutput};
+pub use tasks::Tasks;

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{Call, Context, Session, instructions};
 use crate::config::Config;
@@ -60,8 +60,10 @@ impl Server {
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
         tracing::debug!(tool = tool.name, "call");
-        let context = Context { server: self.clone(), cancel: call.cancel, progress: call.progress };
-        let result = (tool.run)(call.arguments, &context).await;
+        let context =
+            Context { server: self.clone(), cancel: call.cancel, progress: call.progress, used: OnceLock::new() };
+        let mut result = (tool.run)(call.arguments, &context).await;
+        announce_ended_tasks(&context, &mut result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
     }
@@ -119,5 +121,13 @@ impl Server {
             let _ = task.await;
         }
         self.store.remove();
+    }
+}
+
+/// A task that has ended announces itself once, on its session's next result.
+fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
+    let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
+    for (id, exit_code) in session.tasks().newly_ended() {
+        output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
     }
 }

@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState};
+use super::Tasks;
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
 
 /// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
 #[derive(Debug)]
@@ -12,6 +14,7 @@ pub struct Session {
     state: Mutex<ShellState>,
     keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
     kept: Mutex<Kept>,
+    tasks: Tasks,
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +41,7 @@ impl Session {
             state: Mutex::new(state),
             keeper: tokio::sync::Mutex::new(None),
             kept: Mutex::default(),
+            tasks: Tasks::default(),
         }
     }
 
@@ -66,6 +70,33 @@ impl Session {
             Some(keeper) => Ok(keeper.clone()),
             None => Ok(keeper.insert(Arc::new(Keeper::launch().await?)).clone()),
         }
+    }
+
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Ends a terminal that nobody has read or typed into for so long; no limit when it is zero.
+    pub fn watch_idle(&self, task: &Arc<Task>, limit: Duration) {
+        if limit.is_zero() || !matches!(task.streams, Streams::Terminal { .. }) {
+            return;
+        }
+        let (watched, process, started) = (Arc::downgrade(task), task.process.clone(), Instant::now());
+        tokio::spawn(async move {
+            loop {
+                let Some(task) = watched.upgrade() else { return };
+                let idle = task.touched().unwrap_or(started).elapsed();
+                drop(task);
+                if idle >= limit {
+                    process.terminate().await;
+                    return;
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(limit.saturating_sub(idle)) => {}
+                    () = process.gone() => return,
+                }
+            }
+        });
     }
 
     /// Holds on to a process tree: dropping the last handle would end it.
@@ -98,6 +129,7 @@ impl Session {
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
         }
+        self.tasks.clear();
         *self.keeper.lock().await = None;
     }
 }

@@ -1,6 +1,6 @@
 //! How a command's streams look in a result: `stderr:` and `stdout:` blocks, bounded, with the way to the rest.
 
-use crate::exec::{Loss, PageRequest, Recording, read_page};
+use crate::exec::{Loss, PageRequest, Recording, View, read_page};
 use crate::server::Session;
 
 /// Lines of the end that are shown when a failed command said more than fits.
@@ -11,28 +11,33 @@ const TAIL_CHARACTERS: usize = 4_000;
 /// Appends both streams in the contract's order; a stream that was cut gets an id in the session.
 pub fn append(text: &mut String, session: &Session, exit_code: i32, stderr: &Recording, stdout: &Recording) {
     for (name, recording) in [("stderr", stderr), ("stdout", stdout)] {
-        let (shown, cut) = {
-            let recorded = recording.get();
-            let cut = recorded.view.is_cut().then(|| recorded.view.total());
-            (recorded.view.head().to_owned(), cut)
-        };
-        if shown.is_empty() {
-            continue;
-        }
-        text.push_str(&format!("\n{name}:\n{shown}"));
-        if let Some(total) = cut {
-            let id = session.store(name, exit_code, recording.clone());
-            text.push_str(&truncation(recording, total, &shown, &id, exit_code));
-        }
+        let view = recording.get().view.snapshot();
+        append_view(text, session, exit_code, name, &view, recording);
     }
 }
 
-fn truncation(recording: &Recording, total: u64, shown: &str, id: &str, exit_code: i32) -> String {
-    let limit = shown.chars().count();
-    let mut text = format!("\n\n[Truncated: output was {total} characters, showing first {limit}]\n");
-    text.push_str(&format!(
-        "[The whole is stored: task_output with task_id=\"{id}\" and from_line, tail or grep reads it without running the command again.]\n"
-    ));
+/// Appends one stream, or the part of it that the view holds.
+pub fn append_view(
+    text: &mut String,
+    session: &Session,
+    exit_code: i32,
+    name: &'static str,
+    view: &View,
+    recording: &Recording,
+) {
+    if view.head().is_empty() {
+        return;
+    }
+    text.push_str(&format!("\n{name}:\n{}", view.head()));
+    if view.is_cut() {
+        let id = session.store(name, exit_code, recording.clone());
+        text.push_str(&truncation(recording, view, &id, exit_code));
+    }
+}
+
+fn truncation(recording: &Recording, view: &View, id: &str, exit_code: i32) -> String {
+    let (total, limit) = (view.total(), view.limit());
+    let mut text = format!("\n\n[Truncated: output was {total} characters, showing first {limit}]\n{}", stored_as(id));
     if let Some(loss) = loss_text(recording) {
         text.push_str(&format!("[{loss}]\n"));
     }
@@ -43,6 +48,14 @@ fn truncation(recording: &Recording, total: u64, shown: &str, id: &str, exit_cod
         }
     }
     text
+}
+
+/// Where the whole of a stream can be read.
+pub fn stored_as(id: &str) -> String {
+    format!(
+        "[The whole is stored: task_output with task_id=\"{id}\" and from_line, tail or grep reads it without running the \
+         command again.]\n"
+    )
 }
 
 /// What is missing from the store, and why.

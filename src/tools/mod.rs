@@ -7,7 +7,11 @@ mod blocks;
 mod error;
 mod output;
 mod settings;
+mod task_input;
 mod task_output;
+mod task_pages;
+mod task_stop;
+mod task_text;
 mod tool;
 
 use std::collections::HashMap;
@@ -30,6 +34,15 @@ macro_rules! tools {
 tools! {
     bash::Bash: standard anthropic;
     task_output::TaskOutput: standard anthropic;
+    task_input::TaskInput: standard anthropic;
+    task_stop::TaskStop: standard anthropic;
+}
+
+/// For an id that names nothing here, with the ids that do.
+fn unknown_task(session: &crate::server::Session, id: &str) -> ToolError {
+    let known: Vec<String> = session.tasks().ids().into_iter().chain(session.output_ids()).collect();
+    let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
+    ToolError::new(format!("task not found: {id}")).hint(hint)
 }
 
 /// The tools that the settings choose.

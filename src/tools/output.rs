@@ -9,3 +9,15 @@ impl From<String> for ToolOutput {
         Self::Text(text)
     }
 }
+
+impl ToolOutput {
+    /// One more line at the end of the text.
+    pub fn add_line(&mut self, line: &str) {
+        let Self::Text(text) = self;
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+}

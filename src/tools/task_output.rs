@@ -1,24 +1,35 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, blocks};
-use crate::exec::{Page, PageRequest, read_page};
-use crate::server::Context;
+use super::task_text::{self, Shown};
+use super::{Hints, Tool, ToolError, ToolOutput, task_pages, unknown_task};
+use crate::exec::{PageRequest, Task, Until, Waited};
+use crate::server::{Context, Progress, Session};
 
-/// Reads a stored output again, without running anything again.
+/// Reads a task, a terminal or a stored output, and waits where that is wanted.
 pub struct TaskOutput;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The id that a result named, such as `o1`.
+    /// A task (`t1`) or a stored output (`o1`).
     task_id: String,
+    /// Wait up to so many milliseconds, for the end or for wait_for.
+    wait_ms: Option<u64>,
+    /// A regular expression in new output, or `port:N`.
+    wait_for: Option<String>,
+    /// Only what came since the last read.
+    #[serde(default)]
+    new: bool,
     /// First line to show, from 1.
     from_line: Option<u64>,
     /// How many lines at most.
     max_lines: Option<u64>,
-    /// Only the last so many lines.
+    /// Only the last so many lines; for a terminal, with what scrolled off.
     tail: Option<u64>,
     /// Only lines that match this regular expression.
     grep: Option<String>,
@@ -26,62 +37,107 @@ pub struct Arguments {
     session: Option<String>,
 }
 
+/// Longer waits are cut: clients give up on a call sooner or later.
+const LONGEST_WAIT_MS: u64 = 600_000;
+const DEFAULT_WAIT_MS: u64 = 30_000;
+
 impl Tool for TaskOutput {
     const NAME: &'static str = "task_output";
-    const TITLE: &'static str = "Read output again";
-    const DESCRIPTION: &'static str = "Read a stored output by its id: a page (from_line, max_lines), the end (tail), or the \
-        lines that match (grep). Line numbers of what is shown stand in the header.";
-    const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const TITLE: &'static str = "Read a task or stored output";
+    const DESCRIPTION: &'static str = "Read a background task, a terminal's screen, or a stored output by its id: all of it, \
+        only what is new, a page (from_line, max_lines), the end (tail), or matching lines (grep). With wait_ms it waits \
+        instead of polling: for the end, or with wait_for for a pattern or an open port. A completed task is forgotten \
+        once read.";
+    const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
         let session = context.session(arguments.session.as_deref())?;
-        let id = &arguments.task_id;
-        let Some(output) = session.output(id) else {
-            let known = session.output_ids();
-            let hint =
-                if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
-            return Err(ToolError::new(format!("task not found: {id}")).hint(hint));
-        };
-        let grep = arguments.grep.as_deref().map(pattern).transpose()?;
-        let request = PageRequest {
-            from_line: arguments.from_line,
-            max_lines: arguments.max_lines,
-            tail: arguments.tail,
+        let id = arguments.task_id.as_str();
+        let request = arguments.page_request(context.server.config().exec.output.view_characters)?;
+        if let Some(output) = session.output(id) {
+            return task_pages::of_output(output, request.unwrap_or_else(|| whole(context)))
+                .await
+                .map(ToolOutput::from);
+        }
+        let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
+        let waited = wait(&arguments, context, &task).await?;
+        Ok(read(&arguments, context, &session, &task, request, waited).await?.into())
+    }
+}
+
+impl Arguments {
+    /// Present when only some lines are wanted.
+    fn page_request(&self, budget: usize) -> Result<Option<PageRequest>, ToolError> {
+        let grep = self.grep.as_deref().map(Regex::new).transpose();
+        let grep = grep.map_err(|error| ToolError::new(format!("invalid grep pattern: {error}")))?;
+        let any = self.from_line.is_some() || self.max_lines.is_some() || self.tail.is_some() || grep.is_some();
+        Ok(any.then_some(PageRequest {
+            from_line: self.from_line,
+            max_lines: self.max_lines,
+            tail: self.tail,
             grep,
-            budget: context.server.config().exec.output.view_characters,
-        };
-        let recording = output.recording.clone();
-        let (page, loss) = tokio::task::spawn_blocking(move || {
-            Ok::<_, crate::exec::PageError>((read_page(&recording, &request)?, blocks::loss_text(&recording)))
-        })
-        .await
-        .map_err(|error| ToolError::new(error.to_string()))?
-        .map_err(|error| ToolError::new(error.to_string()))?;
-        Ok(text(output.exit_code, output.stream, &page, loss).into())
+            budget,
+        }))
+    }
+
+    fn until(&self) -> Result<Until, ToolError> {
+        let Some(condition) = &self.wait_for else { return Ok(Until::Exit) };
+        if let Some(port) = condition.strip_prefix("port:") {
+            let port = port.trim().parse().ok().filter(|port| *port > 0);
+            return port
+                .map(Until::Port)
+                .ok_or_else(|| ToolError::new(format!("{condition:?} names no port; write port:8080")));
+        }
+        let pattern = regex::RegexBuilder::new(condition).multi_line(true).build();
+        pattern.map(Until::Pattern).map_err(|error| ToolError::new(format!("invalid wait_for pattern: {error}")))
     }
 }
 
-fn pattern(text: &str) -> Result<Regex, ToolError> {
-    Regex::new(text).map_err(|error| ToolError::new(format!("invalid grep pattern: {error}")))
+fn whole(context: &Context) -> PageRequest {
+    PageRequest { budget: context.server.config().exec.output.view_characters, ..PageRequest::default() }
 }
 
-fn text(exit_code: i32, stream: &str, page: &Page, loss: Option<String>) -> String {
-    let lines = match (page.numbers.first(), page.numbers.last()) {
-        (Some(first), Some(last)) if last - first + 1 == page.numbers.len() as u64 => format!("{first}-{last}"),
-        (Some(_), Some(_)) => page.numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
-        _ => "none".to_owned(),
-    };
-    let mut text = format!("status: completed\nexit_code: {exit_code}\nlines: {lines} of {}\n", page.total_lines);
-    if !page.text.is_empty() {
-        text.push_str(&format!("\n{stream}:\n{}", page.text));
+/// What ended the wait, where a condition was given; progress keeps the client patient meanwhile.
+async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<Option<Waited>, ToolError> {
+    let until = arguments.until()?;
+    let default = if arguments.wait_for.is_some() { DEFAULT_WAIT_MS } else { 0 };
+    let limit = Duration::from_millis(arguments.wait_ms.unwrap_or(default).min(LONGEST_WAIT_MS));
+    if limit.is_zero() && arguments.wait_for.is_none() {
+        return Ok(None);
     }
-    if page.cut {
-        let next = page.numbers.last().map_or(1, |last| last + 1);
-        text.push_str(&format!("\n[Cut here: the next page starts with from_line={next}]\n"));
+    let waiting = task.wait(&until, limit, &context.cancel);
+    let waited = Progress::default().while_running(context.progress.clone(), waiting).await;
+    if waited == Waited::Cancelled {
+        return Err(ToolError::new("cancelled by the client; the task goes on"));
     }
-    if let Some(loss) = loss {
-        text.push_str(&format!("\n[{loss}]\n"));
+    Ok(arguments.wait_for.is_some().then_some(waited))
+}
+
+async fn read(
+    arguments: &Arguments,
+    context: &Context,
+    session: &Session,
+    task: &Arc<Task>,
+    request: Option<PageRequest>,
+    waited: Option<Waited>,
+) -> Result<String, ToolError> {
+    let limit = context.server.config().exec.output.view_characters;
+    let header = task_text::header(task, waited).await;
+    let completed = task.finished().is_some();
+    let mut text = header;
+    if let Some(request) = request {
+        text.push_str(&task_pages::of_task(task, request).await?);
+        task.mark_read();
+        if completed {
+            task_pages::keep_readable(&mut text, session, task);
+        }
+    } else {
+        let shown = if arguments.new { Shown::Unread } else { Shown::All };
+        text.push_str(&task_text::body(session, task, shown, limit));
     }
-    text
+    if completed {
+        session.tasks().forget(&task.id);
+    }
+    Ok(text)
 }

@@ -1,5 +1,7 @@
 //! The real binary, the real wire, a scratch world for every test. One file per tool, and one per theme.
 
+#![expect(clippy::needless_pass_by_value, reason = "`json!` literals are handed over, not borrowed")]
+
 mod support;
 
 mod bash;
@@ -8,3 +10,5 @@ mod lifecycle;
 mod output;
 mod posix_shell;
 mod protocol;
+mod tasks;
+mod terminals;

@@ -1,5 +1,7 @@
 //! The protocol on stdio: both lifecycles, schemas, progress, instructions, nothing but messages on stdout.
 
+use std::io::{BufRead, BufReader, Write};
+
 use serde_json::{Value, json};
 
 use crate::support::{Client, StartOptions, World, text, until};
@@ -30,7 +32,6 @@ fn every_legacy_version_is_served() {
         // A second client of that version, from its first word.
         let mut raw = world.command(&[]);
         let mut child = raw.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        use std::io::{BufRead, BufReader, Write};
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
         writeln!(child.stdin.as_mut().unwrap(), "{message}").unwrap();

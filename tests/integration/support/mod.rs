@@ -5,7 +5,7 @@ mod processes;
 mod reply;
 mod world;
 
-pub use client::{Client, Pending, StartOptions};
+pub use client::{Client, StartOptions};
 pub use processes::{alive, descendants, until, with_word};
 pub use reply::Reply;
 pub use world::{World, nap, text};

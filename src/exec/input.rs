@@ -1,0 +1,54 @@
+//! What goes into a running command: the writing end of its stdin, or its terminal.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// Open until closed; writers take turns.
+#[derive(Debug)]
+pub struct Input(tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>);
+
+/// A program that does not read has this long to begin.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    #[error("its input is closed")]
+    Closed,
+    #[error("it does not read its input: {written} of {length} bytes were taken")]
+    NotRead { written: usize, length: usize },
+    #[error("failed to write to it: {0}")]
+    Failed(#[source] io::Error),
+}
+
+impl Input {
+    /// From a descriptor that does not block.
+    pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
+        Ok(Self(tokio::sync::Mutex::new(Some(super::watched::watched(descriptor)?))))
+    }
+
+    pub async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
+        let guard = self.0.lock().await;
+        let descriptor = guard.as_ref().ok_or(InputError::Closed)?;
+        let mut written = 0;
+        while written < bytes.len() {
+            let some =
+                descriptor.async_io(Interest::WRITABLE, |inner| Ok(rustix::io::write(inner, &bytes[written..])?));
+            match tokio::time::timeout(PATIENCE, some).await {
+                Ok(Ok(count)) => written += count,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => return Err(InputError::Closed),
+                Ok(Err(error)) => return Err(InputError::Failed(error)),
+                Err(_) => return Err(InputError::NotRead { written, length: bytes.len() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of the input, for whoever reads it.
+    pub async fn close(&self) {
+        self.0.lock().await.take();
+    }
+}

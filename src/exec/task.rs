@@ -1,0 +1,268 @@
+//! A command that outlives the call that started it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use regex::Regex;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::clean::clean;
+use super::run::{Running, Streams};
+use super::{Input, Process, Recording, View};
+
+/// Known by its id until it is read to its end.
+#[derive(Debug)]
+pub struct Task {
+    pub id: String,
+    pub process: Process,
+    pub streams: Streams,
+    pub input: Option<Arc<Input>>,
+    finished: watch::Receiver<Option<Finished>>,
+    marks: Mutex<Marks>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Finished {
+    pub exit_code: i32,
+    pub at: Instant,
+}
+
+/// How far each stream has been read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
+    stdout: u64,
+    stderr: u64,
+    touched: Option<Instant>,
+}
+
+/// What a wait is for, besides the task's end.
+#[derive(Clone, Debug)]
+pub enum Until {
+    Exit,
+    /// Something in the output that has not been read yet.
+    Pattern(Regex),
+    /// A port of this machine accepts connections.
+    Port(u16),
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Waited {
+    Exit,
+    Pattern,
+    Port,
+    WaitsForInput,
+    TimeUp,
+    Cancelled,
+}
+
+/// Between two looks at what cannot be waited on.
+const LOOK: Duration = Duration::from_millis(100);
+/// Silence before a program may be taken to wait for input.
+const SILENCE: Duration = Duration::from_secs(1);
+/// Of unread output that a pattern is looked for in.
+const SEARCHED: u64 = 1 << 20;
+
+impl Task {
+    pub fn new(id: String, running: Running) -> Arc<Self> {
+        let (sender, finished) = watch::channel(None);
+        let (process, streams) = (running.process.clone(), running.streams.clone());
+        let watched = (process.clone(), streams.clone());
+        tokio::spawn(async move {
+            let (process, streams) = watched;
+            // A reaper that was killed leaves no status; the tree was killed with it.
+            let exit_code = process.exited().await.map_or(128 + libc::SIGKILL, |exited| exited.status.code());
+            streams.drain().await;
+            sender.send_replace(Some(Finished { exit_code, at: Instant::now() }));
+        });
+        Arc::new(Self { id, process, streams, input: running.input, finished, marks: Mutex::default() })
+    }
+
+    pub fn finished(&self) -> Option<Finished> {
+        *self.finished.borrow()
+    }
+
+    pub async fn ended(&self) -> Option<Finished> {
+        self.finished.clone().wait_for(Option::is_some).await.ok().and_then(|finished| *finished)
+    }
+
+    /// Everything so far counts as read.
+    pub fn mark_read(&self) {
+        let mut marks = self.lock();
+        if let Streams::Pipes { stdout, stderr } = &self.streams {
+            *marks = Marks { stdout: stdout.get().spill.length(), stderr: stderr.get().spill.length(), touched: None };
+        }
+        if let Streams::Terminal { raw, .. } = &self.streams {
+            marks.stdout = raw.get().spill.length();
+        }
+        marks.touched = Some(Instant::now());
+    }
+
+    /// When anybody last read it or typed into it.
+    pub fn touched(&self) -> Option<Instant> {
+        self.lock().touched
+    }
+
+    /// What came since the last read, bounded: stderr, then stdout (for a terminal, what was drawn).
+    pub fn unread(&self, limit: usize) -> (View, View) {
+        let marks = *self.lock();
+        match &self.streams {
+            Streams::Pipes { stdout, stderr } => {
+                (view_from(stderr, marks.stderr, limit), view_from(stdout, marks.stdout, limit))
+            }
+            Streams::Terminal { raw, .. } => (View::new(limit), view_from(raw, marks.stdout, limit)),
+        }
+    }
+
+    /// Until it ends, the condition holds, it sits waiting for input, or the time is up.
+    pub async fn wait(&self, until: &Until, limit: Duration, cancel: &CancellationToken) -> Waited {
+        let condition = async {
+            match until {
+                Until::Exit => std::future::pending().await,
+                Until::Pattern(pattern) => self.shows(pattern).await,
+                Until::Port(port) => accepts(*port).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            waited = condition => waited,
+            _ = self.ended() => Waited::Exit,
+            () = cancel.cancelled() => Waited::Cancelled,
+            () = self.waits_for_input() => Waited::WaitsForInput,
+            () = tokio::time::sleep(limit) => Waited::TimeUp,
+        }
+    }
+
+    /// Until the output has been quiet for a moment, after something came or the time is up.
+    pub async fn settle(&self, limit: Duration) {
+        const QUIET: Duration = Duration::from_millis(150);
+        let before = self.bytes();
+        let quiet = async {
+            let mut last = before;
+            loop {
+                tokio::time::sleep(QUIET).await;
+                let now = self.bytes();
+                if self.finished().is_some() || (now != before && now == last) {
+                    return;
+                }
+                last = now;
+            }
+        };
+        let _ = tokio::time::timeout(limit, quiet).await;
+    }
+
+    /// The line a person would be looking at.
+    pub fn prompt(&self) -> String {
+        match &self.streams {
+            Streams::Terminal { terminal, .. } => terminal.cursor_line(),
+            Streams::Pipes { stdout, stderr } => {
+                let last = |recording: &Recording| {
+                    let text = tail_text(recording);
+                    text.trim_end().lines().last().unwrap_or_default().to_owned()
+                };
+                let (out, err) = (last(stdout), last(stderr));
+                if out.is_empty() { err } else { out }
+            }
+        }
+    }
+
+    /// Whether it can be given anything and sits waiting for it right now.
+    pub async fn is_waiting(&self) -> bool {
+        self.input.is_some() && self.finished().is_none() && self.process.is_waiting().await
+    }
+
+    async fn waits_for_input(&self) {
+        if self.input.is_none() {
+            return std::future::pending().await;
+        }
+        let mut seen = self.bytes();
+        let mut since = Instant::now();
+        loop {
+            tokio::time::sleep(LOOK * 2).await;
+            let now = self.bytes();
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+            // Asked twice: between two reads of a busy program there is a moment that looks the same.
+            if since.elapsed() >= SILENCE && self.process.is_waiting().await {
+                tokio::time::sleep(LOOK).await;
+                if self.bytes() == seen && self.process.is_waiting().await {
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn shows(&self, pattern: &Regex) -> Waited {
+        let mut searched = None;
+        loop {
+            let now = self.bytes();
+            if searched != Some(now) {
+                searched = Some(now);
+                let marks = *self.lock();
+                let found = match &self.streams {
+                    Streams::Pipes { stdout, stderr } => {
+                        pattern.is_match(&text_from(stdout, marks.stdout))
+                            || pattern.is_match(&text_from(stderr, marks.stderr))
+                    }
+                    Streams::Terminal { terminal, raw } => {
+                        pattern.is_match(&text_from(raw, marks.stdout)) || pattern.is_match(&terminal.screen())
+                    }
+                };
+                if found {
+                    return Waited::Pattern;
+                }
+            }
+            // What a task says with its last breath is looked at before its end is reported.
+            if self.finished().is_some() && self.bytes() == now {
+                return Waited::Exit;
+            }
+            tokio::time::sleep(LOOK / 2).await;
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match &self.streams {
+            Streams::Pipes { stdout, stderr } => stdout.get().spill.seen() + stderr.get().spill.seen(),
+            Streams::Terminal { raw, .. } => raw.get().spill.seen(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Marks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn accepts(port: u16) -> Waited {
+    loop {
+        for host in ["127.0.0.1", "::1"] {
+            if tokio::net::TcpStream::connect((host, port)).await.is_ok() {
+                return Waited::Port;
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+fn view_from(recording: &Recording, from: u64, limit: usize) -> View {
+    let mut view = View::new(limit);
+    recording.each_piece(from, |bytes| view.push(bytes));
+    view.finish();
+    view
+}
+
+fn text_from(recording: &Recording, from: u64) -> String {
+    let length = recording.get().spill.length();
+    let mut bytes = Vec::new();
+    recording.each_piece(from.max(length.saturating_sub(SEARCHED)), |piece| bytes.extend_from_slice(piece));
+    clean(&bytes)
+}
+
+fn tail_text(recording: &Recording) -> String {
+    const TAIL: u64 = 4096;
+    let length = recording.get().spill.length();
+    let mut bytes = Vec::new();
+    recording.each_piece(length.saturating_sub(TAIL), |piece| bytes.extend_from_slice(piece));
+    clean(&bytes)
+}

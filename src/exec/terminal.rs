@@ -1,0 +1,161 @@
+//! A terminal as a person would see it: what a program draws, kept by an emulator, read as text.
+
+use std::num::NonZeroU16;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::keeper::protocol::TerminalSize;
+
+use super::LineListener;
+
+/// The screen and a bounded number of lines that scrolled off it. Cheap to clone.
+#[derive(Clone)]
+pub struct Terminal {
+    parser: Arc<Mutex<vt100::Parser<Replies>>>,
+    replies: tokio::sync::mpsc::UnboundedSender<Vec<u8>>,
+}
+
+/// Programs ask a terminal who and where it is, and some wait for the answer.
+#[derive(Default)]
+struct Replies(Vec<u8>);
+
+impl vt100::Callbacks for Replies {
+    fn unhandled_csi(
+        &mut self,
+        screen: &mut vt100::Screen,
+        first: Option<u8>,
+        _: Option<u8>,
+        parameters: &[&[u16]],
+        command: char,
+    ) {
+        let parameter = parameters.first().and_then(|values| values.first()).copied().unwrap_or(0);
+        match (command, first, parameter) {
+            ('n', None, 6) => {
+                let (row, column) = screen.cursor_position();
+                self.0.extend(format!("\x1b[{};{}R", row + 1, column + 1).bytes());
+            }
+            ('n', None, 5) => self.0.extend(b"\x1b[0n"),
+            ('c', None, 0) => self.0.extend(b"\x1b[?1;2c"),
+            ('c', Some(b'>'), 0) => self.0.extend(b"\x1b[>0;0;0c"),
+            _ => {}
+        }
+    }
+}
+
+impl Terminal {
+    /// The terminal, and what it wants to answer to the program in it.
+    pub fn new(size: TerminalSize, scrollback: usize) -> (Self, tokio::sync::mpsc::UnboundedReceiver<Vec<u8>>) {
+        let at_least_one = |value: u16| NonZeroU16::new(value).unwrap_or(NonZeroU16::MIN);
+        let parser = vt100::Parser::new_with_callbacks(
+            at_least_one(size.rows),
+            at_least_one(size.columns),
+            scrollback,
+            Replies::default(),
+        );
+        let (replies, answers) = tokio::sync::mpsc::unbounded_channel();
+        (Self { parser: Arc::new(Mutex::new(parser)), replies }, answers)
+    }
+
+    /// Feeds the emulator with everything the program writes.
+    pub fn listener(&self) -> LineListener {
+        let terminal = self.clone();
+        Arc::new(move |bytes| {
+            let mut parser = terminal.lock();
+            parser.process(bytes);
+            let reply = std::mem::take(&mut parser.callbacks_mut().0);
+            if !reply.is_empty() {
+                // A terminal that was closed needs no answer.
+                let _ = terminal.replies.send(reply);
+            }
+        })
+    }
+
+    /// What is on the screen, without the blanks at its end.
+    pub fn screen(&self) -> String {
+        trimmed(&self.lock().screen().contents())
+    }
+
+    /// The last so many lines that scrolled off, and then the screen.
+    pub fn with_scrollback(&self, lines: usize) -> String {
+        let mut parser = self.lock();
+        let screen = parser.screen_mut();
+        let (rows, columns) = screen.size();
+        let mut back = lines.min(screen.scrollback_len());
+        let mut text = String::new();
+        while back > 0 {
+            screen.set_scrollback(back);
+            let page = back.min(usize::from(rows.get()));
+            for row in screen.rows(0, columns.get()).take(page) {
+                text.push_str(row.trim_end());
+                text.push('\n');
+            }
+            back -= page;
+        }
+        screen.set_scrollback(0);
+        text + &trimmed(&screen.contents())
+    }
+
+    /// The line the cursor is on: where a prompt stands.
+    pub fn cursor_line(&self) -> String {
+        let parser = self.lock();
+        let screen = parser.screen();
+        let (row, _) = screen.cursor_position();
+        let columns = screen.size().1.get();
+        screen.rows(0, columns).nth(usize::from(row)).unwrap_or_default().trim_end().to_owned()
+    }
+
+    pub fn expects_application_keys(&self) -> bool {
+        self.lock().screen().application_cursor()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, vt100::Parser<Replies>> {
+        self.parser.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Terminal")
+    }
+}
+
+fn trimmed(contents: &str) -> String {
+    let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+    match lines.iter().rposition(|line| !line.is_empty()) {
+        Some(last) => lines[..=last].join("\n") + "\n",
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fed(bytes: &[u8]) -> Terminal {
+        let (terminal, _answers) = Terminal::new(TerminalSize { rows: 3, columns: 10 }, 5);
+        terminal.listener()(bytes);
+        terminal
+    }
+
+    #[test]
+    fn the_screen_is_what_a_person_sees() {
+        assert_eq!(fed(b"one\r\ntwo   ").screen(), "one\ntwo\n");
+        assert_eq!(fed(b"overwritten\rOVER").cursor_line(), "n");
+        assert_eq!(fed(b"abc\rX\x1b[K").screen(), "X\n");
+        assert_eq!(fed(b"Name? ").cursor_line(), "Name?");
+    }
+
+    #[test]
+    fn scrollback_is_bounded_and_comes_on_request() {
+        let terminal = fed(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n8\r\n9\r\n10\r\n11");
+        assert_eq!(terminal.screen(), "9\n10\n11\n");
+        assert_eq!(terminal.with_scrollback(2), "7\n8\n9\n10\n11\n");
+        assert_eq!(terminal.with_scrollback(100), "4\n5\n6\n7\n8\n9\n10\n11\n");
+    }
+
+    #[test]
+    fn a_program_that_asks_where_the_cursor_is_gets_an_answer() {
+        let (terminal, mut answers) = Terminal::new(TerminalSize { rows: 3, columns: 10 }, 0);
+        terminal.listener()(b"ab\x1b[6n");
+        assert_eq!(answers.try_recv().unwrap(), b"\x1b[1;3R");
+    }
+}

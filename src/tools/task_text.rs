@@ -1,0 +1,70 @@
+//! How a task looks in a result: its status, its streams or its screen, and what to do when it waits for an answer.
+
+use std::sync::Arc;
+
+use super::blocks;
+use crate::exec::{Streams, Task, Waited};
+use crate::server::Session;
+
+/// Which part of its output is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shown {
+    All,
+    /// Only what came since the last read.
+    Unread,
+}
+
+/// The header: how it is, and, where a condition was waited for, what ended the wait.
+pub async fn header(task: &Task, waited: Option<Waited>) -> String {
+    let mut text = match task.finished() {
+        Some(finished) => format!("status: completed\nexit_code: {}\n", finished.exit_code),
+        None => "status: running\n".to_owned(),
+    };
+    if let Some(waited) = waited {
+        text.push_str(&format!("wait_ended: {}\n", reason(waited)));
+    }
+    if task.is_waiting().await {
+        text.push_str(&waiting(task));
+    }
+    text
+}
+
+fn reason(waited: Waited) -> &'static str {
+    match waited {
+        Waited::Exit => "the task ended",
+        Waited::Pattern => "the pattern matched",
+        Waited::Port => "the port accepts connections",
+        Waited::WaitsForInput => "the task waits for input",
+        Waited::TimeUp => "the time is up",
+        Waited::Cancelled => "cancelled",
+    }
+}
+
+/// The prompt, and the calls that answer it or end it.
+fn waiting(task: &Task) -> String {
+    format!(
+        "waiting_for_input: {:?}\nanswer_with: task_input task_id=\"{id}\" text=\"…\\n\", or end it: task_stop task_id=\"{id}\"\n",
+        task.prompt(),
+        id = task.id,
+    )
+}
+
+/// Its streams as blocks, or its screen; counts as read from now on.
+pub fn body(session: &Session, task: &Arc<Task>, shown: Shown, limit: usize) -> String {
+    let mut text = String::new();
+    let exit_code = task.finished().map_or(0, |finished| finished.exit_code);
+    match (&task.streams, shown) {
+        (Streams::Terminal { terminal, .. }, _) => text.push_str(&format!("screen:\n{}", terminal.screen())),
+        (Streams::Pipes { stdout, stderr }, Shown::All) => {
+            blocks::append(&mut text, session, exit_code, stderr, stdout);
+        }
+        (Streams::Pipes { stdout, stderr }, Shown::Unread) => {
+            let (err, out) = task.unread(limit);
+            for (name, view, recording) in [("stderr", err, stderr), ("stdout", out, stdout)] {
+                blocks::append_view(&mut text, session, exit_code, name, &view, recording);
+            }
+        }
+    }
+    task.mark_read();
+    text
+}
