@@ -20,6 +20,7 @@ pub mod gate;
 pub mod keeper;
 pub mod policy;
 pub mod random;
+pub mod reference;
 pub mod server;
 pub mod spelling;
 pub mod tools;

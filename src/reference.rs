@@ -1,0 +1,53 @@
+//! The reference pages of `docs/`, written from the same tables that the program uses, so that they cannot drift.
+
+use serde_json::Value;
+
+use crate::config::DEFAULTS;
+use crate::config::options::{Kind, SETTINGS};
+use crate::tools::{TOOLS, schema};
+
+/// `docs/tools.md`.
+pub fn tools() -> String {
+    let mut page = "# Tools\n\nWritten from the code; what a client sees in `tools/list`.\n".to_owned();
+    for entry in TOOLS {
+        page.push_str(&format!("\n## `{}`\n\n{}\n\n", entry.name, entry.description));
+        page.push_str(&format!("Toolsets: {}.\n\n| argument | type | |\n|---|---|---|\n", entry.toolsets.join(", ")));
+        let schema = schema(entry.name);
+        let required =
+            |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|all| all.contains(&name.into()));
+        for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let kind = property.get("type").and_then(Value::as_str).unwrap_or("string");
+            let choices = property.get("enum").and_then(Value::as_array).map(|values| {
+                let names: Vec<String> =
+                    values.iter().filter_map(Value::as_str).map(|value| format!("`{value}`")).collect();
+                format!(" ({})", names.join(", "))
+            });
+            let text = property.get("description").and_then(Value::as_str).unwrap_or_default().replace('\n', " ");
+            let must = if required(name) { ", required" } else { "" };
+            page.push_str(&format!("| `{name}` | {kind}{}{must} | {text} |\n", choices.unwrap_or_default()));
+        }
+    }
+    page
+}
+
+/// `docs/configuration.md`.
+pub fn configuration() -> String {
+    let mut page = "# Configuration\n\nWritten from the code. Flags win over the environment, the environment over the file, the \
+        file over the defaults.\n\n## Flags and variables\n\n| flag | variable | key in the file | |\n|---|---|---|---|\n"
+        .to_owned();
+    for setting in SETTINGS {
+        let value = if setting.kind == Kind::Switch {
+            String::new()
+        } else {
+            format!(" {}", setting.value.replace('|', "\\|"))
+        };
+        let variable = if setting.variable.is_empty() { "–".to_owned() } else { format!("`{}`", setting.variable) };
+        page.push_str(&format!(
+            "| `--{}{value}` | {variable} | `{}` | {} |\n",
+            setting.flag, setting.key, setting.help
+        ));
+    }
+    page.push_str("| `--config FILE` | `TESTUDO_CONFIG` | – | Read settings from this file |\n");
+    page.push_str(&format!("\n## The file\n\n```toml\n{DEFAULTS}```\n"));
+    page
+}
