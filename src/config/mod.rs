@@ -1,7 +1,7 @@
 //! Configuration: defaults ⊕ file ⊕ environment ⊕ flags, each later one winning.
 //!
 //! Every module owns its `Settings`; here they are put together. What a person may write is in `defaults.toml` (the
-//! manual) and in [`options`] (the flags and variables); [`load`] merges and complains.
+//! manual) and in [`options`] (the flags and variables); [`mod@load`] merges and complains.
 
 mod directories;
 mod load;
