@@ -1,6 +1,7 @@
 //! A call that does nothing, against starting the same shell without a server.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::row;
 use crate::driver::Connection;
@@ -25,9 +26,12 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
         options.servers.iter().map(|subject| Run { subject, calls: warm(subject, scratch) }).collect();
     let (mut smallest, mut shell) = (Samples::default(), Samples::default());
     for _ in 0..options.rounds {
+        rest();
         smallest.add(floor::spawn_true().expect("/bin/true runs"));
+        rest();
         shell.add(floor::spawn_bash(TEXT).expect("bash runs"));
         for run in &mut runs {
+            rest();
             run.sample();
         }
         // Whoever comes right after the floor finds other caches than whoever comes last.
@@ -35,6 +39,12 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     }
     runs.sort_by_key(|run| options.servers.iter().position(|subject| std::ptr::eq(subject, run.subject)));
     runs.into_iter().flat_map(|run| run.rows(&smallest, &shell)).collect()
+}
+
+/// An agent thinks between two calls. What a server does meanwhile, its client does not wait for; without a pause it
+/// would be counted against whoever is measured next.
+fn rest() {
+    std::thread::sleep(Duration::from_millis(5));
 }
 
 fn warm<'a>(subject: &'a Subject, scratch: &Path) -> anyhow::Result<(Connection<'a>, Samples)> {
