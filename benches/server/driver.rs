@@ -1,0 +1,162 @@
+//! A client of any MCP server over stdio. It has one thread and reads the clock before it parses, so that what is
+//! measured is the server.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+
+use crate::options::Subject;
+
+pub struct Connection<'a> {
+    subject: &'a Subject,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    next_id: u64,
+    /// Answers that came while another was waited for.
+    early: HashMap<u64, Answer>,
+}
+
+pub struct Answer {
+    at: Instant,
+    message: Value,
+}
+
+/// A server that does not leave when its client does is ended after this.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+impl<'a> Connection<'a> {
+    /// Starts the server and shakes hands, one step after the other as clients do.
+    pub fn open(subject: &'a Subject, scratch: &Path) -> anyhow::Result<Self> {
+        let mut command = Command::new(&subject.words[0]);
+        command.args(&subject.words[1..]).current_dir(scratch);
+        if subject.ours {
+            command.env("XDG_CACHE_HOME", scratch).env("XDG_CONFIG_HOME", scratch);
+        }
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("failed to start {}", subject.words[0]))?;
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().context("no stdout")?);
+        let mut connection = Self { subject, child, input, output, next_id: 0, early: HashMap::new() };
+        let hello = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        });
+        connection.request("initialize", &hello)?;
+        connection.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        Ok(connection)
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn list_tools(&mut self) -> anyhow::Result<()> {
+        let answer = self.request("tools/list", &json!({}))?;
+        let tools = answer.message["result"]["tools"].as_array().context("no tools in the answer")?;
+        let tool = &self.subject.tool;
+        ensure!(tools.iter().any(|offered| offered["name"] == **tool), "the server has no tool {tool}");
+        Ok(())
+    }
+
+    /// Runs shell text; the time from the request's first byte to the answer's last.
+    pub fn call(&mut self, command: &str) -> anyhow::Result<Duration> {
+        let (id, sent) = self.send_call(command)?;
+        self.wait_call(id, sent)
+    }
+
+    /// Asks without waiting.
+    pub fn send_call(&mut self, command: &str) -> anyhow::Result<(u64, Instant)> {
+        let arguments = filled(&self.subject.template, command);
+        self.send("tools/call", &json!({ "name": self.subject.tool, "arguments": arguments }))
+    }
+
+    /// An answer that is an error is no measurement.
+    pub fn wait_call(&mut self, id: u64, sent: Instant) -> anyhow::Result<Duration> {
+        let answer = self.wait(id)?;
+        ensure!(answer.message["result"]["isError"] != json!(true), "the tool failed: {}", answer.message["result"]);
+        Ok(answer.at - sent)
+    }
+
+    fn request(&mut self, method: &str, params: &Value) -> anyhow::Result<Answer> {
+        let (id, _) = self.send(method, params)?;
+        self.wait(id)
+    }
+
+    fn send(&mut self, method: &str, params: &Value) -> anyhow::Result<(u64, Instant)> {
+        self.next_id += 1;
+        let message = json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params});
+        Ok((self.next_id, self.write(&message)?))
+    }
+
+    fn write(&mut self, message: &Value) -> anyhow::Result<Instant> {
+        let line = format!("{message}\n");
+        let sent = Instant::now();
+        self.input.as_mut().context("the connection is closed")?.write_all(line.as_bytes())?;
+        Ok(sent)
+    }
+
+    fn wait(&mut self, wanted: u64) -> anyhow::Result<Answer> {
+        loop {
+            if let Some(answer) = self.early.remove(&wanted) {
+                ensure!(answer.message.get("error").is_none(), "the server refused: {}", answer.message["error"]);
+                return Ok(answer);
+            }
+            let mut line = String::new();
+            if self.output.read_line(&mut line)? == 0 {
+                bail!("the server ended");
+            }
+            let at = Instant::now();
+            let message: Value = serde_json::from_str(&line).context("not JSON on the server's stdout")?;
+            match (message.get("method"), message["id"].as_u64()) {
+                (None, Some(id)) => drop(self.early.insert(id, Answer { at, message })),
+                (Some(_), _) => self.decline(&message)?,
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// We offer nothing to a server that asks; a notification wants no answer.
+    fn decline(&mut self, message: &Value) -> anyhow::Result<()> {
+        if let Some(id) = message.get("id") {
+            let error = json!({"code": -32601, "message": "not offered"});
+            self.write(&json!({"jsonrpc": "2.0", "id": id, "error": error}))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        self.input.take();
+        let asked = Instant::now();
+        while asked.elapsed() < FAREWELL {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The template with the shell text in its place, however deep.
+fn filled(template: &Value, command: &str) -> Value {
+    match template {
+        Value::String(text) if text == "{command}" => command.into(),
+        Value::Array(items) => items.iter().map(|item| filled(item, command)).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), filled(value, command))).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,51 @@
+//! What the machine needs without any server. `Command` takes the `posix_spawn` path here: nothing is set that would
+//! need a fork.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::ensure;
+
+/// `/bin/true`, from start to exit status.
+pub fn spawn_true() -> anyhow::Result<Duration> {
+    timed(&mut Command::new("/bin/true"))
+}
+
+/// `bash -c TEXT`, from start to exit status.
+pub fn spawn_bash(text: &str) -> anyhow::Result<Duration> {
+    timed(bash().arg(text))
+}
+
+/// What a command prints, carried through a pipe into a file by `cat`: one reader and one file, as the server has them.
+pub fn into_file(text: &str, scratch: &Path) -> anyhow::Result<Duration> {
+    let file = scratch.join("floor");
+    let time = timed(bash().arg(format!("{{ {text}; }} | cat > \"$0\"")).arg(&file))?;
+    std::fs::remove_file(file)?;
+    Ok(time)
+}
+
+/// As many shells at once, until the last has ended.
+pub fn parallel_bash(text: &str, count: usize) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    let mut children = (0..count).map(|_| bash().arg(text).spawn()).collect::<Result<Vec<Child>, _>>()?;
+    for child in &mut children {
+        ensure!(child.wait()?.success(), "the floor's command failed");
+    }
+    Ok(begun.elapsed())
+}
+
+fn bash() -> Command {
+    let mut command = Command::new("/bin/bash");
+    command.arg("-c");
+    command
+}
+
+fn timed(command: &mut Command) -> anyhow::Result<Duration> {
+    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let begun = Instant::now();
+    let status = command.status()?;
+    let time = begun.elapsed();
+    ensure!(status.success(), "the floor's command failed");
+    Ok(time)
+}

@@ -1,0 +1,33 @@
+//! The measures, in the order of the contract. A server that fails one gets the reason in its row and goes on to the next.
+
+mod binary;
+mod idle;
+mod latency;
+mod output;
+mod parallel;
+mod start;
+
+use std::path::Path;
+
+use crate::options::{Options, Subject};
+use crate::table::{Figure, Row, Target};
+
+type Measure = fn(&Options, &Path) -> Vec<Row>;
+
+const MEASURES: [(&str, Measure); 6] = [
+    ("latency", latency::measure),
+    ("start", start::measure),
+    ("idle", idle::measure),
+    ("output", output::measure),
+    ("parallel", parallel::measure),
+    ("binary", binary::measure),
+];
+
+pub fn all(options: &Options, scratch: &Path) -> Vec<Row> {
+    let wanted = |name: &str| options.only.as_deref().is_none_or(|only| name.contains(only));
+    MEASURES.iter().filter(|(name, _)| wanted(name)).flat_map(|(_, measure)| measure(options, scratch)).collect()
+}
+
+fn row(subject: &Subject, name: &str, result: anyhow::Result<Figure>, target: Option<Target>) -> Row {
+    Row { server: subject.name.clone(), name: name.to_owned(), result, target }
+}

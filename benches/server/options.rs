@@ -1,0 +1,80 @@
+//! Which servers are measured, and how long.
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+
+pub const HELP: &str = "\
+Measures MCP servers over stdio and prints one table of ratios.
+
+Without --server, testudo is measured as it starts by default and with --sandbox off.
+
+  --server NAME=COMMAND LINE   measure this server too; words are split at blanks
+  --tool NAME                  its tool that runs shell text [bash]
+  --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
+  --rounds N                   samples of a short call [300]
+  --only WORD                  only measures whose name contains the word (latency, start, idle, output, parallel, binary)
+
+--tool and --arguments belong to the --server before them.";
+
+pub struct Options {
+    pub servers: Vec<Subject>,
+    pub rounds: usize,
+    pub only: Option<String>,
+}
+
+/// A server under test.
+pub struct Subject {
+    pub name: String,
+    pub words: Vec<String>,
+    pub tool: String,
+    pub template: Value,
+    /// Ours keeps its files in the scratch directory, where the floor writes too. A foreign server may need its caches.
+    pub ours: bool,
+}
+
+/// `None` when help was asked for.
+pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Options>> {
+    let mut options = Options { servers: Vec::new(), rounds: 300, only: None };
+    let mut words = words;
+    while let Some(word) = words.next() {
+        let mut value = || words.next().with_context(|| format!("{word} needs a value"));
+        match word.as_str() {
+            // cargo says that it is running a benchmark.
+            "--bench" => {}
+            "--help" => return Ok(None),
+            "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
+            "--only" => options.only = Some(value()?),
+            "--server" => options.servers.push(foreign(&value()?)?),
+            "--tool" => last(&mut options)?.tool = value()?,
+            "--arguments" => {
+                last(&mut options)?.template = serde_json::from_str(&value()?).context("--arguments needs JSON")?;
+            }
+            unknown => bail!("unknown option {unknown}; see --help"),
+        }
+    }
+    ensure!(options.rounds > 0, "--rounds needs at least one");
+    if options.servers.is_empty() {
+        options.servers = vec![ours("testudo", &[]), ours("testudo, sandbox off", &["--sandbox", "off"])];
+    }
+    Ok(Some(options))
+}
+
+fn ours(name: &str, flags: &[&str]) -> Subject {
+    let words = [env!("CARGO_BIN_EXE_testudo")].iter().chain(flags).map(ToString::to_string).collect();
+    Subject { name: name.to_owned(), words, tool: "bash".to_owned(), template: template(), ours: true }
+}
+
+fn foreign(text: &str) -> anyhow::Result<Subject> {
+    let (name, line) = text.split_once('=').context("--server needs NAME=COMMAND LINE")?;
+    let words: Vec<String> = line.split_whitespace().map(ToOwned::to_owned).collect();
+    ensure!(!words.is_empty(), "--server {name} needs a command line");
+    Ok(Subject { name: name.to_owned(), words, tool: "bash".to_owned(), template: template(), ours: false })
+}
+
+fn template() -> Value {
+    json!({ "command": "{command}" })
+}
+
+fn last(options: &mut Options) -> anyhow::Result<&mut Subject> {
+    options.servers.last_mut().context("--tool and --arguments come after a --server")
+}

@@ -1,0 +1,94 @@
+//! What came out, beside what was promised.
+
+/// One line of the table.
+pub struct Row {
+    pub server: String,
+    pub name: String,
+    /// Or why there is none.
+    pub result: anyhow::Result<Figure>,
+    pub target: Option<Target>,
+}
+
+/// A value and what it is compared with.
+pub struct Figure {
+    pub value: f64,
+    pub unit: &'static str,
+    pub floor: Option<f64>,
+    pub ratio: Option<f64>,
+}
+
+/// What section 11 of the contract asks for.
+#[derive(Clone, Copy)]
+pub enum Target {
+    RatioAtMost(f64),
+    RatioAtLeast(f64),
+    ValueAtMost(f64),
+}
+
+impl Figure {
+    pub fn alone(value: f64, unit: &'static str) -> Self {
+        Self { value, unit, floor: None, ratio: None }
+    }
+
+    pub fn over(value: f64, floor: f64, unit: &'static str) -> Self {
+        Self { value, unit, floor: Some(floor), ratio: Some(value / floor) }
+    }
+}
+
+impl Target {
+    fn text(self) -> String {
+        match self {
+            Self::RatioAtMost(limit) => format!("≤ {limit}×"),
+            Self::RatioAtLeast(limit) => format!("≥ {limit}×"),
+            Self::ValueAtMost(limit) => format!("≤ {limit}"),
+        }
+    }
+
+    fn met(self, figure: &Figure) -> bool {
+        match self {
+            Self::RatioAtMost(limit) => figure.ratio.is_some_and(|ratio| ratio <= limit),
+            Self::RatioAtLeast(limit) => figure.ratio.is_some_and(|ratio| ratio >= limit),
+            Self::ValueAtMost(limit) => figure.value <= limit,
+        }
+    }
+}
+
+const HEADINGS: [&str; 7] = ["server", "measure", "value", "floor", "ratio", "target", ""];
+
+/// Columns as wide as their widest cell; numbers to the right.
+pub fn render(rows: &[Row]) -> String {
+    let lines: Vec<[String; 7]> = [HEADINGS.map(str::to_owned)].into_iter().chain(rows.iter().map(cells)).collect();
+    let widths: Vec<usize> = (0..HEADINGS.len())
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    let mut text = String::new();
+    for line in &lines {
+        let padded = line.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+            if (2..6).contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        text.push_str(padded.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn cells(row: &Row) -> [String; 7] {
+    let target = row.target.map(Target::text).unwrap_or_default();
+    let named = |value, floor, ratio, verdict| {
+        [row.server.clone(), row.name.clone(), value, floor, ratio, target.clone(), verdict]
+    };
+    match &row.result {
+        Ok(figure) => named(
+            quantity(figure.value, figure.unit),
+            figure.floor.map(|floor| quantity(floor, figure.unit)).unwrap_or_default(),
+            figure.ratio.map(|ratio| format!("{ratio:.2}×")).unwrap_or_default(),
+            row.target.map_or("", |target| if target.met(figure) { "ok" } else { "OVER" }).to_owned(),
+        ),
+        Err(error) => named("–".to_owned(), String::new(), String::new(), format!("failed: {error:#}")),
+    }
+}
+
+fn quantity(value: f64, unit: &str) -> String {
+    let digits = if value.abs() >= 100.0 { 0 } else { 2 };
+    format!("{value:.digits$} {unit}")
+}
