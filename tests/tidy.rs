@@ -110,7 +110,10 @@ fn assert_only_in(modules: &[&str], words: &[&str]) {
 #[test]
 fn few_folders_start_processes_or_open_paths() {
     assert_only_in(&["exec", "keeper"], &["process::Command", "posix_spawn"]);
-    assert_only_in(&["files", "exec", "config", "audit", "sandbox", "keeper"], &["std::fs::", "fs::read", "File::open", "rustix::fs::open"]);
+    assert_only_in(
+        &["files", "exec", "config", "audit", "sandbox", "keeper"],
+        &["std::fs::", "fs::read", "File::open", "rustix::fs::open"],
+    );
 }
 
 #[test]

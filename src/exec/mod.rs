@@ -22,6 +22,7 @@ mod stream;
 mod task;
 mod terminal;
 mod view;
+mod warm;
 mod watched;
 
 pub use crate::keeper::protocol::ExitStatus;
@@ -39,3 +40,4 @@ pub use store::{Loss, Store};
 pub use stream::{LineListener, Recording};
 pub use task::{Task, Until, Waited};
 pub use view::View;
+pub use warm::{WarmShell, is_stale};

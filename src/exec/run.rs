@@ -46,7 +46,7 @@ pub struct Running {
     pub streams: Streams,
     /// Where its input can be written, if that is still possible.
     pub input: Option<Arc<Input>>,
-    report: Report,
+    pub(super) report: Report,
 }
 
 /// Where what it says goes.
@@ -65,7 +65,7 @@ pub enum Streams {
 
 /// What the shell says about itself at its end.
 #[derive(Debug)]
-struct Report {
+pub(super) struct Report {
     collecting: JoinHandle<Vec<u8>>,
     over: CancellationToken,
 }
@@ -103,9 +103,9 @@ pub async fn spawn(
         let stderr = record(place.store, view(place), stderr_reader, listener)?;
         let (input, stdin_end) = input_from(stdin)?;
         let (report, report_end) = pipe()?;
-        let (start, extra) = place.shell.command(&permitted.command, place.nonce, place.state, report_end)?;
-        let descriptors = [stdin_end, stdout_end, stderr_end].into_iter().chain(extra).collect();
-        Ok((Streams::Pipes { stdout, stderr }, input, watched(report)?, start, descriptors))
+        let command = place.shell.command(&permitted.command, place.nonce, place.state, report_end)?;
+        let descriptors = [stdin_end, stdout_end, stderr_end].into_iter().chain(command.descriptors).collect();
+        Ok((Streams::Pipes { stdout, stderr }, input, watched(report)?, command.start, descriptors))
     };
     let (streams, input, report, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     let (process, _) = place.keeper.start(&start, descriptors).await?;
@@ -119,12 +119,12 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     environment::for_terminal(&mut state.environment);
     let prepare = || -> io::Result<_> {
         let (report, report_end) = pipe()?;
-        let (start, extra) = place.shell.command(&permitted.command, place.nonce, &state, report_end)?;
+        let command = place.shell.command(&permitted.command, place.nonce, &state, report_end)?;
         let mut descriptors: Vec<OwnedFd> = Vec::new();
         for _ in 0..3 {
             descriptors.push(null()?);
         }
-        Ok((watched(report)?, start, descriptors.into_iter().chain(extra).collect()))
+        Ok((watched(report)?, command.start, descriptors.into_iter().chain(command.descriptors).collect()))
     };
     let (report, mut start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     start.terminal = Some(settings.terminal_size());
@@ -194,11 +194,11 @@ impl Streams {
     }
 }
 
-fn view(place: &Place<'_>) -> View {
+pub(super) fn view(place: &Place<'_>) -> View {
     View::new(place.settings.output.view_characters)
 }
 
-fn null() -> io::Result<OwnedFd> {
+pub(super) fn null() -> io::Result<OwnedFd> {
     Ok(File::options().read(true).write(true).open("/dev/null")?.into())
 }
 
@@ -216,7 +216,7 @@ fn input_from(stdin: Stdin<'_>) -> io::Result<(Option<Arc<Input>>, OwnedFd)> {
 }
 
 impl Report {
-    fn collect(report: AsyncFd<OwnedFd>) -> Self {
+    pub(super) fn collect(report: AsyncFd<OwnedFd>) -> Self {
         let over = CancellationToken::new();
         let ended = over.clone();
         Self { collecting: tokio::spawn(async move { collect(&report, &ended).await }), over }

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,13 @@ use crate::keeper::protocol::Start;
 
 use super::ShellState;
 
+const GO: i32 = 248;
 const TEXT: i32 = 249;
 const PROLOGUE: i32 = 250;
 const STATE: i32 = 251;
+
+/// What a waiting shell reports when its directory is no longer the one it was started in.
+pub const STALE: &str = "stale";
 
 /// The kernel's limit for a single argument, with room for the terminating NUL.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -47,58 +51,104 @@ impl Shell {
 
     /// The command, and the descriptors it needs besides stdin, stdout and stderr; `report` is where the shell writes its
     /// state.
-    pub fn command(
+    pub fn command(&self, text: &str, nonce: &str, state: &ShellState, report: OwnedFd) -> io::Result<Prepared> {
+        if text.len() < LONGEST_ARGUMENT {
+            return self.prepare(Text::Argument(text), nonce, state, vec![(STATE, report)]);
+        }
+        let file = memory_file(c"text", text.as_bytes())?;
+        self.prepare(Text::File, nonce, state, vec![(STATE, report), (TEXT, file)])
+    }
+
+    /// A shell that is ready and waits: for a byte from `go`, after which its text is in the file `text`. Only bash can.
+    pub fn waiting(
         &self,
-        text: &str,
         nonce: &str,
         state: &ShellState,
         report: OwnedFd,
-    ) -> std::io::Result<(Start, Vec<OwnedFd>)> {
+        text: OwnedFd,
+        go: OwnedFd,
+    ) -> io::Result<Option<Prepared>> {
+        if matches!(self, Self::Posix(_)) {
+            return Ok(None);
+        }
+        self.prepare(Text::Later, nonce, state, vec![(STATE, report), (TEXT, text), (GO, go)]).map(Some)
+    }
+
+    fn prepare(
+        &self,
+        text: Text<'_>,
+        nonce: &str,
+        state: &ShellState,
+        mut placed: Vec<(i32, OwnedFd)>,
+    ) -> io::Result<Prepared> {
         let mut environment = state.environment.clone();
         environment.push(("PWD".into(), state.cwd.clone().into()));
-        let (mut extra, mut descriptors) = (vec![STATE], vec![report]);
-        let fits = text.len() < LONGEST_ARGUMENT;
-        if !fits {
-            extra.push(TEXT);
-            descriptors.push(memory_file(c"text", text.as_bytes())?);
-        }
-        let arguments = match self {
-            Self::Bash(_) => {
-                extra.push(PROLOGUE);
-                descriptors.push(memory_file(c"prologue", bash_prologue(nonce, fits).as_bytes())?);
+        let arguments = match (self, text) {
+            (Self::Bash(_), text) => {
+                placed.push((PROLOGUE, memory_file(c"prologue", bash_prologue(nonce, text).as_bytes())?));
                 environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{PROLOGUE}").into()));
-                words(["bash", "-c", if fits { text } else { "eval \"$__testudo_text\"" }])
+                words(["bash", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
             }
-            Self::Posix(_) => words(["sh", "-c", &posix_script(nonce, fits), "sh", if fits { text } else { "" }]),
+            (Self::Posix(_), Text::Argument(text)) => words(["sh", "-c", &posix_script(nonce, "$1"), "sh", text]),
+            (Self::Posix(_), Text::File | Text::Later) => {
+                words(["sh", "-c", &posix_script(nonce, &format!("$(cat /proc/self/fd/{TEXT})")), "sh", ""])
+            }
         };
         let program = self.path().as_os_str().to_owned();
-        Ok((Start { program, arguments, environment, cwd: state.cwd.clone(), extra, terminal: None }, descriptors))
+        let (extra, descriptors) = placed.into_iter().unzip();
+        let start = Start { program, arguments, environment, cwd: state.cwd.clone(), extra, terminal: None };
+        Ok(Prepared { start, descriptors })
     }
 }
+
+/// A command for the keeper and what it needs besides stdin, stdout and stderr.
+pub struct Prepared {
+    pub start: Start,
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// How the text reaches the shell.
+#[derive(Clone, Copy)]
+enum Text<'a> {
+    Argument(&'a str),
+    /// Too long for an argument.
+    File,
+    /// The shell is started first.
+    Later,
+}
+
+const EVALUATE: &str = "eval \"$__testudo_text\"";
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.map(|word| OsStr::new(word).to_owned()).to_vec()
 }
 
-fn bash_prologue(nonce: &str, text_fits: bool) -> String {
-    let take_text =
-        if text_fits { String::new() } else { format!("__testudo_text=$(</proc/self/fd/{TEXT}); exec {TEXT}<&-\n") };
+fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
+    let read = format!("IFS= builtin read -r -d '' -u {TEXT} __testudo_text; exec {TEXT}<&-\n");
+    let take_text = match text {
+        Text::Argument(_) => String::new(),
+        Text::File => read,
+        // A directory that was removed or replaced meanwhile is not where the text should run: then nothing runs.
+        Text::Later => format!(
+            "builtin read -r -N 1 -u {GO} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {GO}<&-\n\
+             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{STATE}; exit; }}; SECONDS=0\n{read}"
+        ),
+    };
     format!(
         r#"unset BASH_ENV; exec {PROLOGUE}<&-
-{take_text}__testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; builtin trap - DEBUG ERR RETURN
+__testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; builtin trap - DEBUG ERR RETURN
  builtin printf '\0%s\0' {nonce}; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
 trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
  local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{STATE}
 $h" EXIT; else builtin trap "$@"; fi; }}
 builtin trap '{{ __testudo_end; }} 2>/dev/null >&{STATE}' EXIT
-"#
+{take_text}"#
     )
 }
 
 /// dash has no `BASH_ENV` and no descriptors above 9 in its redirections, so the text is evaluated by a script that
 /// reports at the end. A command that sets its own EXIT trap gives up its cwd and variables.
-fn posix_script(nonce: &str, text_fits: bool) -> String {
-    let text = if text_fits { "$1".to_owned() } else { format!("$(cat /proc/self/fd/{TEXT})") };
+fn posix_script(nonce: &str, text: &str) -> String {
     format!(
         r#"__testudo_text={text}; shift
 trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{STATE}; exit $__testudo_s' EXIT
@@ -107,7 +157,7 @@ eval "$__testudo_text""#
 }
 
 /// A file that exists in memory only and is read from its beginning by whoever gets it.
-pub fn memory_file(name: &std::ffi::CStr, content: &[u8]) -> std::io::Result<OwnedFd> {
+pub fn memory_file(name: &std::ffi::CStr, content: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
     rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;

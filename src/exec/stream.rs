@@ -22,10 +22,16 @@ pub struct Recording {
     progress: watch::Receiver<Progress>,
 }
 
-#[derive(Debug)]
 pub struct Recorded {
     pub view: View,
     pub spill: Spill,
+    listener: Option<LineListener>,
+}
+
+impl std::fmt::Debug for Recorded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorded").field("spill", &self.spill).finish_non_exhaustive()
+    }
 }
 
 /// How far the stream has come; a change wakes whoever waits.
@@ -41,11 +47,11 @@ const PIECE: usize = 1 << 18;
 
 /// The recording of what comes out of a pipe or a terminal.
 pub fn record(store: &Store, view: View, reader: OwnedFd, listener: Option<LineListener>) -> io::Result<Recording> {
-    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill() }));
+    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill(), listener }));
     let (sender, progress) = watch::channel(Progress::default());
     let recording = Recording { inner: inner.clone(), progress };
     let reader = watched(reader)?;
-    tokio::spawn(async move { carry(&reader, &inner, &sender, listener).await });
+    tokio::spawn(async move { carry(&reader, &inner, &sender).await });
     Ok(recording)
 }
 
@@ -72,22 +78,18 @@ pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<u
     }
 }
 
-async fn carry(
-    reader: &AsyncFd<OwnedFd>,
-    inner: &Mutex<Recorded>,
-    progress: &watch::Sender<Progress>,
-    listener: Option<LineListener>,
-) {
+async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &watch::Sender<Progress>) {
     // Grows to the full piece only for commands that print a lot.
     let mut buffer = vec![0; 4096];
     while let Some(count) = read_some(reader, &mut buffer).await {
         let bytes = &buffer[..count];
-        {
+        let listener = {
             let mut recorded = lock(inner);
             recorded.view.push(bytes);
             recorded.spill.push(bytes);
-        }
-        if let Some(listener) = &listener {
+            recorded.listener.clone()
+        };
+        if let Some(listener) = listener {
             listener(bytes);
         }
         progress.send_modify(|progress| progress.bytes += count as u64);
@@ -102,6 +104,11 @@ async fn carry(
 impl Recording {
     pub fn get(&self) -> MutexGuard<'_, Recorded> {
         lock(&self.inner)
+    }
+
+    /// Who is told from now on.
+    pub fn listen(&self, listener: Option<LineListener>) {
+        self.get().listener = listener;
     }
 
     /// The stored bytes from a position on, piece by piece.

@@ -1,22 +1,32 @@
 //! Who descends from this process. Read from `/proc`, because the kernel keeps the tree and we only ask.
 
+use std::collections::HashMap;
+
 use super::sys::{self, Waited};
 
-/// Every living descendant of the calling process, zombies left out, parents before their children.
+/// Every living descendant of the calling process, zombies left out, in the order of their pids.
 pub fn living() -> Vec<i32> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    let parents = all_processes();
+    let mut pids: Vec<i32> = living_processes().into_iter().map(|process| process.pid).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// One pass over the table: a fork bomb leaves tens of thousands of entries.
+fn living_processes() -> Vec<Process> {
+    let mut by_parent: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all_processes() {
+        by_parent.entry(process.parent).or_default().push(process);
+    }
     let mut found = Vec::new();
-    let mut next = vec![own];
+    let mut next = vec![rustix::process::getpid().as_raw_nonzero().get()];
     while let Some(parent) = next.pop() {
-        for process in parents.iter().filter(|process| process.parent == parent) {
+        for process in by_parent.remove(&parent).unwrap_or_default() {
             next.push(process.pid);
             if !process.dead {
-                found.push(process.pid);
+                found.push(process);
             }
         }
     }
-    found.sort_unstable();
     found
 }
 
@@ -30,9 +40,7 @@ pub fn children() -> Vec<i32> {
 /// round.
 pub fn end_all() {
     loop {
-        for pid in living() {
-            sys::kill(pid, libc::SIGKILL);
-        }
+        kill_all();
         loop {
             match sys::wait_any() {
                 Waited::Ended { .. } => {}
@@ -44,9 +52,26 @@ pub fn end_all() {
     }
 }
 
+/// Kills every living descendant, whole process groups first: a group dies in one step of the kernel, so a program that
+/// forks faster than we can read `/proc` does not outrun us.
+pub fn kill_all() {
+    let own = rustix::process::getpgrp().as_raw_nonzero().get();
+    let living = living_processes();
+    let mut groups: Vec<i32> = living.iter().map(|process| process.group).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups.into_iter().filter(|group| *group > 1 && *group != own) {
+        sys::kill(-group, libc::SIGKILL);
+    }
+    for process in living {
+        sys::kill(process.pid, libc::SIGKILL);
+    }
+}
+
 struct Process {
     pid: i32,
     parent: i32,
+    group: i32,
     dead: bool,
 }
 
@@ -63,5 +88,6 @@ fn process(pid: i32) -> Option<Process> {
     let mut fields = text.split(' ');
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
-    Some(Process { pid, parent, dead: matches!(state, "Z" | "X") })
+    let group = fields.next()?.parse().ok()?;
+    Some(Process { pid, parent, group, dead: matches!(state, "Z" | "X") })
 }

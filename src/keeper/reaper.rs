@@ -97,7 +97,7 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
         }
         ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control, input) == Order::End);
         if ending {
-            signal_all(libc::SIGKILL);
+            descendants::kill_all();
         }
     }
 }

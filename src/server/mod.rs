@@ -2,6 +2,7 @@
 
 mod context;
 mod instructions;
+mod next_shell;
 mod progress;
 mod server;
 mod session;

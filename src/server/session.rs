@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Tasks;
+use super::next_shell::NextShell;
 use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
 
 /// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
@@ -15,6 +16,7 @@ pub struct Session {
     keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
     kept: Mutex<Kept>,
     tasks: Tasks,
+    next_shell: NextShell,
 }
 
 #[derive(Debug, Default)]
@@ -42,6 +44,7 @@ impl Session {
             keeper: tokio::sync::Mutex::new(None),
             kept: Mutex::default(),
             tasks: Tasks::default(),
+            next_shell: NextShell::default(),
         }
     }
 
@@ -74,6 +77,10 @@ impl Session {
 
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    pub fn next_shell(&self) -> &NextShell {
+        &self.next_shell
     }
 
     /// Ends a terminal that nobody has read or typed into for so long; no limit when it is zero.
@@ -130,6 +137,7 @@ impl Session {
             let _ = task.await;
         }
         self.tasks.clear();
+        drop(self.next_shell.take().await);
         *self.keeper.lock().await = None;
     }
 }

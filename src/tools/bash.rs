@@ -5,10 +5,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Tool, ToolError, ToolOutput, blocks, task_text};
-use crate::exec::{self, Ending, ExitStatus, Exited, KeeperError, Place, Running, ShellState, Stdin, Streams, Until};
+use crate::exec::{
+    self, Ending, ExitStatus, Exited, Keeper, KeeperError, Place, Running, ShellState, Stdin, Streams, Until, WarmShell,
+};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
-use crate::server::{Context, Progress, Session};
+use crate::server::{Context, Progress, Server, Session};
 
 /// Runs shell text and remembers where it left the session.
 pub struct Bash;
@@ -94,12 +96,16 @@ impl Bashing<'_> {
             let progress = progress.clone();
             Arc::new(move |bytes: &[u8]| progress.add(bytes)) as exec::LineListener
         });
-        let stdin = self.arguments.stdin.as_deref().map_or(Stdin::Empty, Stdin::Text);
-        let mut running = self.start(permitted, Some(stdin), listener).await?;
+        let mut running = self.start_or_take(permitted, listener.clone()).await?;
         let timeout = self.timeout();
-        let finishing = running.finish(Some(timeout), &self.context.cancel);
-        let ending = progress.while_running(self.context.progress.clone(), finishing).await;
-        match ending {
+        let sink = || self.context.progress.clone();
+        let mut ending = progress.while_running(sink(), running.finish(Some(timeout), &self.context.cancel)).await;
+        if matches!(&ending, Ending::Exited { report, .. } if exec::is_stale(report)) {
+            // Its directory had changed under the waiting shell; a fresh one runs it, or says what is wrong.
+            running = self.start(permitted, Some(Stdin::Empty), listener).await?;
+            ending = progress.while_running(sink(), running.finish(Some(timeout), &self.context.cancel)).await;
+        }
+        let answer = match ending {
             Ending::Exited { exited, report } => Ok(self.exited(&exited, &report, &running)),
             Ending::TimeUp if self.arguments.on_timeout == OnTimeout::Background => {
                 self.hand_over(running, timeout).await
@@ -114,7 +120,9 @@ impl Bashing<'_> {
                 Err(ToolError::new("the process that watched this command was killed, so its exit status is unknown")
                     .hint("The command and its children were ended. cwd and variables stay as before."))
             }
-        }
+        };
+        self.prepare_next();
+        answer
     }
 
     async fn in_background(&self, permitted: &Permitted<RunCommand>) -> Result<String, ToolError> {
@@ -176,6 +184,35 @@ impl Bashing<'_> {
         }
     }
 
+    /// In the shell that waits for it where there is one, else in a fresh one.
+    async fn start_or_take(
+        &self,
+        permitted: &Permitted<RunCommand>,
+        listener: Option<exec::LineListener>,
+    ) -> Result<Running, ToolError> {
+        let stdin = self.arguments.stdin.as_deref().map_or(Stdin::Empty, Stdin::Text);
+        if let Stdin::Empty = stdin
+            && let Some(shell) = self.session.next_shell().take().await
+            && let Ok(keeper) = self.session.keeper().await
+            && shell.fits(permitted, self.before, &keeper)
+            && let Ok(running) = shell.run(permitted, listener.clone())
+        {
+            self.session.keep(running.process.clone());
+            return Ok(running);
+        }
+        self.start(permitted, Some(stdin), listener).await
+    }
+
+    /// Has the next shell start while the agent reads the answer.
+    fn prepare_next(&self) {
+        let (server, session) = (self.context.server.clone(), self.session.clone());
+        self.session.next_shell().prepare(async move {
+            let keeper = session.keeper().await.ok()?;
+            let state = session.state();
+            WarmShell::start(&place(&server, &session, &keeper, &state), &keeper).await.ok().flatten()
+        });
+    }
+
     async fn start(
         &self,
         permitted: &Permitted<RunCommand>,
@@ -184,15 +221,7 @@ impl Bashing<'_> {
     ) -> Result<Running, ToolError> {
         let explain = |error: KeeperError| keeper_error(self.session, &error);
         let keeper = self.session.keeper().await.map_err(explain)?;
-        let server = &self.context.server;
-        let place = Place {
-            keeper: &keeper,
-            shell: server.shell(),
-            store: server.store(),
-            settings: &server.config().exec,
-            nonce: self.session.nonce(),
-            state: self.before,
-        };
+        let place = place(&self.context.server, self.session, &keeper, self.before);
         let running = match stdin {
             Some(stdin) => exec::spawn(permitted, &place, stdin, listener).await,
             None => exec::spawn_terminal(permitted, &place).await,
@@ -251,6 +280,17 @@ impl Bashing<'_> {
 
     fn idle_limit(&self) -> Duration {
         Duration::from_secs(self.context.server.config().exec.tasks.terminal_idle)
+    }
+}
+
+fn place<'a>(server: &'a Server, session: &'a Session, keeper: &'a Keeper, state: &'a ShellState) -> Place<'a> {
+    Place {
+        keeper,
+        shell: server.shell(),
+        store: server.store(),
+        settings: &server.config().exec,
+        nonce: session.nonce(),
+        state,
     }
 }
 

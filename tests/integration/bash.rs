@@ -56,8 +56,13 @@ fn cwd_and_variables_survive_awkward_endings() {
     let world = World::new();
     std::fs::create_dir(world.project().join("sub")).unwrap();
     let mut server = world.server(&[]);
-    for (index, (command, code)) in endings.into_iter().enumerate() {
+    // Once in a fresh shell, once in the one that was started in advance.
+    let sessions = endings.into_iter().flat_map(|ending| [(false, ending), (true, ending)]).enumerate();
+    for (index, (warm, (command, code))) in sessions {
         let session = format!("s{index}");
+        if warm {
+            server.call("bash", json!({"command": "true", "session": session})).ok();
+        }
         let first = server.call("bash", json!({"command": command, "session": session}));
         let want = format!("exit_code: {code}\ncwd: {}/sub\n", text(&world.project()));
         let got = first.ok();
@@ -72,9 +77,11 @@ fn the_shell_looks_like_plain_bash_to_its_text() {
     let world = World::new();
     let mut server = world.server(&[]);
     let probe = "echo \"$0 $# $- $LINENO ${BASH_ENV-unset}\"; set -- a b; echo $#; ls /proc/self/fd | tr '\\n' ' '";
-    let got = server.bash(probe).stdout();
-    assert!(got.starts_with("bash 0 hBc 1 unset\n2\n"), "{got}");
-    assert!(!got.contains("250"), "the prologue's descriptor stays open: {got}");
+    for shell in ["fresh", "started in advance"] {
+        let got = server.bash(probe).stdout();
+        assert!(got.starts_with("bash 0 hBc 1 unset\n2\n"), "{shell}: {got}");
+        assert!(!got.contains("24") && !got.contains("250"), "{shell} leaves a descriptor of ours open: {got}");
+    }
 }
 
 #[test]
@@ -264,12 +271,16 @@ fn bad_input_is_refused_clearly_and_nothing_runs() {
 fn a_deleted_cwd_is_explained_and_the_session_returns_to_the_project() {
     let world = World::new();
     let mut server = world.server(&[]);
-    server.bash("mkdir gone; cd gone; rmdir ../gone").ok();
-    let error = server.bash("touch mark").err();
-    assert!(error.contains("/gone cannot be entered: No such file"), "{error}");
-    assert!(error.contains(&text(&world.project())), "{error}");
-    assert!(!world.project().join("mark").exists());
-    assert_eq!(server.bash("pwd").stdout(), format!("{}\n", text(&world.project())));
+    // Deleted by the command itself, and by somebody else while the next shell waited in it.
+    for command in ["mkdir gone; cd gone; rmdir ../gone", "mkdir gone; cd gone"] {
+        server.bash(command).ok();
+        let _ = std::fs::remove_dir(world.project().join("gone"));
+        let error = server.bash("touch mark").err();
+        assert!(error.contains("/gone cannot be entered: No such file"), "{error}");
+        assert!(error.contains(&text(&world.project())), "{error}");
+        assert!(!world.project().join("mark").exists());
+        assert_eq!(server.bash("pwd").stdout(), format!("{}\n", text(&world.project())));
+    }
 }
 
 #[test]
@@ -304,4 +315,21 @@ fn without_home_and_path_commands_still_run() {
     command.env_remove("HOME").env_remove("PATH");
     let mut server = crate::support::Client::connect(command, crate::support::StartOptions::default());
     assert_eq!(server.bash("ls /dev/null; echo [$HOME]").stdout(), "/dev/null\n[]\n");
+}
+
+#[test]
+fn a_shell_started_in_advance_sees_what_a_fresh_one_would() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    for _ in 0..3 {
+        assert_eq!(server.bash("echo $SECONDS $BASH_SUBSHELL ${#FUNCNAME[@]}; umask").stdout(), "0 0 0\n0022\n");
+        assert_eq!(
+            server.bash("set -x; echo traced").ok(),
+            "exit_code: 0\n\nstderr:\n+ echo traced\n\nstdout:\ntraced\n"
+        );
+        let missing = server.bash("no-such-program").ok();
+        assert_eq!(missing, "exit_code: 127\n\nstderr:\nbash: line 1: no-such-program: command not found\n");
+        server.bash("export COUNT=$((COUNT+1)); cd \"$PWD\"").ok();
+    }
+    assert_eq!(server.bash("echo $COUNT").stdout(), "3\n");
 }

@@ -163,6 +163,7 @@ fn nothing_accumulates_over_many_calls() {
     let world = World::new();
     let mut server = world.server(&[]);
     server.bash("true").ok();
+    until("the next shell to wait", || (roles(&server, "testudo-reaper").len() == 1).then_some(()));
     let descriptors = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     let keeper = roles(&server, "testudo-keeper")[0];
     let before = (descriptors(server.pid()), descriptors(keeper), descendants(server.pid()).len());

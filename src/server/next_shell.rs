@@ -1,0 +1,62 @@
+//! A session's next shell, started while the agent thinks.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::exec::WarmShell;
+
+/// At most one shell, ready or about to be.
+#[derive(Clone, Debug, Default)]
+pub struct NextShell {
+    slot: Arc<Mutex<Option<Slot>>>,
+    count: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    number: u64,
+    starting: JoinHandle<Option<WarmShell>>,
+}
+
+/// A session that rests for so long does without; its next command starts a fresh shell.
+const KEPT: Duration = Duration::from_mins(5);
+
+impl NextShell {
+    /// Starts one unless there is one already.
+    pub fn prepare(&self, start: impl Future<Output = Option<WarmShell>> + Send + 'static) {
+        let mut slot = self.lock();
+        if slot.is_some() {
+            return;
+        }
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        *slot = Some(Slot { number, starting: tokio::spawn(start) });
+        let next = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            let mut slot = next.lock();
+            if slot.as_ref().is_some_and(|slot| slot.number == number) {
+                *slot = None;
+            }
+        });
+    }
+
+    /// The shell, for one command.
+    pub async fn take(&self) -> Option<WarmShell> {
+        let mut slot = self.lock().take()?;
+        (&mut slot.starting).await.ok().flatten()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Slot>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.starting.abort();
+    }
+}
