@@ -45,6 +45,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let call = Call {
+            client: self.server.clients().local(),
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             progress: progress(&context),
