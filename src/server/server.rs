@@ -15,7 +15,7 @@ pub struct Server {
     store: Store,
     tools: Vec<&'static Entry>,
     initial: ShellState,
-    clients: Clients,
+    clients: Arc<Clients>,
 }
 
 /// Why a call got no tool result at all.
@@ -43,7 +43,7 @@ impl Server {
             store,
             tools: tools::offered(&config.tools),
             initial,
-            clients: Clients::default(),
+            clients: Arc::default(),
             config,
         }))
     }
@@ -102,7 +102,7 @@ impl Server {
         &self.store
     }
 
-    pub fn clients(&self) -> &Clients {
+    pub fn clients(&self) -> &Arc<Clients> {
         &self.clients
     }
 
