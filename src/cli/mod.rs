@@ -45,7 +45,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     let config = config::load(&source)?;
     match arguments.command {
         Command::Serve => {
-            log::start(config.log);
+            log::start(&config);
             let runtime = runtime()?;
             let result = runtime.block_on(serve(config));
             // A read of stdin that is under way cannot be called back; waiting for it would outlive a signal.
