@@ -33,8 +33,8 @@ impl Handler {
         let clients = self.server.clients();
         let Some(parts) = context.extensions.get::<Parts>() else { return clients.local() };
         let principal = parts.extensions.get::<Principal>().map_or("", |principal| &principal.0);
-        let has_sessions = context.protocol_version().is_none_or(|version| version.has_initialize());
-        let session = parts.headers.get(SESSION_HEADER).filter(|_| has_sessions).and_then(|id| id.to_str().ok());
+        let session =
+            parts.headers.get(SESSION_HEADER).filter(|_| has_initialize(context)).and_then(|id| id.to_str().ok());
         session
             .and_then(|id| clients.get(&ClientId::ProtocolSession(id.to_owned())))
             .filter(|client| client.principal() == principal)
@@ -79,14 +79,17 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(match request.method.as_str() {
-            method @ ("initialize" | "ping" | "server/discover" | "tools/call" | "tools/list") => {
-                ErrorData::invalid_params(format!("malformed parameters for {method}"), None)
-            }
-            method => no_method(method),
-        })
+        let method = request.method.as_str();
+        let is_known = match method {
+            "tools/call" | "tools/list" => true,
+            "initialize" | "ping" => has_initialize(&context),
+            "server/discover" => !has_initialize(&context),
+            _ => false,
+        };
+        let malformed = || ErrorData::invalid_params(format!("malformed parameters for {method}"), None);
+        Err(if is_known { malformed() } else { no_method(method) })
     }
 
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
@@ -110,6 +113,11 @@ impl ServerHandler for Handler {
             Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
         }
     }
+}
+
+/// Which of the two lifecycles a request belongs to: the one that begins with `initialize`, or the one without.
+fn has_initialize(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_none_or(|version| version.has_initialize())
 }
 
 type Page = Option<PaginatedRequestParams>;
