@@ -19,7 +19,7 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
         }
     });
     let arguments = arguments(&tool, words)?;
-    let result = server.call(Call { tool, arguments, cancel, progress: None }).await;
+    let result = server.call(Call { client: server.clients().local(), tool, arguments, cancel, progress: None }).await;
     server.shut_down().await;
     Ok(match result? {
         Ok(ToolOutput::Text(text)) => {

@@ -14,6 +14,7 @@ use anyhow::Context;
 
 use crate::config::{self, Config, Source, Transport};
 use crate::server::Server;
+use crate::transport::http::Http;
 use arguments::Command;
 
 /// The whole program, from words to exit code.
@@ -47,7 +48,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start(&config);
             let runtime = runtime()?;
             let result = runtime.block_on(serve(config));
-            // A thread that waits for the client's next word would keep us here for ever.
+            // A read of stdin that is under way cannot be called back; waiting for it would outlive a signal.
             runtime.shutdown_background();
             result.map(|()| ExitCode::SUCCESS)
         }
@@ -63,17 +64,34 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
 }
 
 async fn serve(config: Config) -> anyhow::Result<()> {
-    if config.transport == Transport::Http {
-        anyhow::bail!("the http transport is not built yet; use --transport stdio");
-    }
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         project = %config.directories.project_dir().display(),
         sandbox = config.sandbox_text(),
-        "testudo serves on stdio"
+        transport = ?config.transport,
+        "testudo serves"
     );
+    let (transport, http) = (config.transport, config.http.clone());
     let server: Arc<Server> = Server::new(config)?;
-    crate::transport::stdio::serve(server).await
+    match transport {
+        Transport::Stdio => crate::transport::stdio::serve(server).await,
+        Transport::Http => serve_http(server, http).await,
+    }
+}
+
+async fn serve_http(server: Arc<Server>, settings: crate::transport::Settings) -> anyhow::Result<()> {
+    let http = Http::bind(settings).await?;
+    listening(&http);
+    http.serve_tools(server).await.context("failed to serve http")
+}
+
+/// Whatever is logged: without these lines nobody finds the server.
+#[expect(clippy::print_stderr, reason = "it is for the person who started the server")]
+fn listening(http: &Http) {
+    eprintln!("testudo listens on http://{}/mcp", http.address());
+    if let Some(token) = http.generated_token() {
+        eprintln!("bearer token, made for this start: {token}");
+    }
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

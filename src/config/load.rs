@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS};
+use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
 use super::{Config, DEFAULTS, Directories, Log, Sandbox, Transport};
 
 /// Where settings come from besides the embedded defaults.
@@ -57,6 +57,7 @@ struct Written {
     max_file_size: u64,
     sandbox: Sandbox,
     policy: crate::policy::Settings,
+    http: super::http::Written,
     log: Log,
     output: crate::exec::OutputSettings,
     tasks: crate::exec::TaskSettings,
@@ -91,6 +92,11 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     if let Some(path) = &file {
         refuse_inside_project(path, directories.project_dir())?;
     }
+    let warnings = warnings.into_iter().chain(useless(&written)).collect();
+    let token_file = Some(written.http.token_file.as_str()).filter(|path| !path.is_empty());
+    let token_file = token_file.map(|path| expand(source, Path::new(path)));
+    let http = written.http.settings(token_file.as_deref());
+    let http = http.map_err(|(origin, reason)| ConfigError::BadValue { origin: origin.to_owned(), reason })?;
     let mut toolsets = written.toolset.into_vec();
     if written.anthropic_compat {
         toolsets = vec!["anthropic".to_owned()];
@@ -107,13 +113,23 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         },
         policy: written.policy,
         sandbox: written.sandbox,
+        http,
         log: written.log,
         directories,
         cache_dir: user_dir(source, "XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),
         file,
-        environment: source.environment.clone(),
+        // The key to this server is not for those who are already inside.
+        environment: source.environment.iter().filter(|(name, _)| name != TOKEN_VARIABLE).cloned().collect(),
         warnings,
     })
+}
+
+/// What was said but changes nothing.
+fn useless(written: &Written) -> Option<String> {
+    let defaults: Table = DEFAULTS.parse().ok()?;
+    let listen = defaults.get("http")?.get("listen")?.as_str()?;
+    (written.transport == Transport::Stdio && written.http.listen != listen)
+        .then(|| "--listen has no effect without --transport http".to_owned())
 }
 
 fn variable<'a>(source: &'a Source, name: &str) -> Option<&'a OsString> {

@@ -4,6 +4,7 @@
 //! manual) and in [`options`] (the flags and variables); [`mod@load`] merges and complains.
 
 mod directories;
+mod http;
 mod load;
 pub mod options;
 mod size;
@@ -27,6 +28,7 @@ pub struct Config {
     pub exec: crate::exec::Settings,
     pub policy: crate::policy::Settings,
     pub sandbox: Sandbox,
+    pub http: crate::transport::Settings,
     pub log: Log,
     /// The file that was read, if there was one.
     pub file: Option<PathBuf>,

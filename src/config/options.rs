@@ -39,6 +39,38 @@ pub const SETTINGS: &[Setting] = &[
         help: "How clients reach the server",
     },
     Setting {
+        key: "http.listen",
+        flag: "listen",
+        variable: "TESTUDO_LISTEN",
+        kind: Kind::Text,
+        value: "HOST:PORT",
+        help: "Where http listens; port 0 is any, and the chosen one is printed on stderr",
+    },
+    Setting {
+        key: "http.token",
+        flag: "token",
+        variable: TOKEN_VARIABLE,
+        kind: Kind::Text,
+        value: "TOKEN",
+        help: "What http clients must show as bearer token; without one, a token is made and printed on stderr",
+    },
+    Setting {
+        key: "http.token_file",
+        flag: "token-file",
+        variable: "",
+        kind: Kind::Text,
+        value: "FILE",
+        help: "Tokens of several clients, one NAME TOKEN a line",
+    },
+    Setting {
+        key: "http.no_auth",
+        flag: "no-auth",
+        variable: "",
+        kind: Kind::Switch,
+        value: "",
+        help: "Ask http clients for no token; on a loopback address only",
+    },
+    Setting {
         key: "workdir",
         flag: "workdir",
         variable: "TESTUDO_WORKDIR",
@@ -171,6 +203,8 @@ pub const SETTINGS: &[Setting] = &[
 /// The file itself is named beside the settings it holds.
 pub const CONFIG_FLAG: &str = "config";
 pub const CONFIG_VARIABLE: &str = "TESTUDO_CONFIG";
+/// Holds a secret, so it is not handed on.
+pub const TOKEN_VARIABLE: &str = "TESTUDO_TOKEN";
 
 impl Kind {
     /// A value as the file would hold it.

@@ -2,13 +2,15 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{ProgressSink, Server, Session};
+use super::{Client, ProgressSink, Server, Session};
 use crate::gate::Permitted;
 use crate::policy::Action;
 use crate::tools::ToolError;
 
 /// One request for a tool, as the transport understood it.
 pub struct Call {
+    /// Who asks.
+    pub client: Arc<Client>,
     pub tool: String,
     pub arguments: serde_json::Map<String, serde_json::Value>,
     /// Fires when the client no longer wants the answer.
@@ -20,6 +22,7 @@ pub struct Call {
 /// What a tool works with while it answers one call.
 pub struct Context {
     pub server: Arc<Server>,
+    pub client: Arc<Client>,
     pub cancel: CancellationToken,
     pub progress: Option<ProgressSink>,
     /// The session that the tool worked in, once it has asked for one.
@@ -35,7 +38,7 @@ impl Context {
 
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let session = self.server.session(name)?;
+        let session = self.client.session(name, || self.server.new_session())?;
         Ok(self.used.get_or_init(|| session).clone())
     }
 }

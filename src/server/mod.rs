@@ -1,5 +1,7 @@
 //! The order of things: [`Server::call`] is the whole path of a request, on one screen.
 
+mod client;
+mod clients;
 mod context;
 mod instructions;
 mod next_shell;
@@ -8,6 +10,8 @@ mod server;
 mod session;
 mod tasks;
 
+pub use client::{Attending, Client, ClientId};
+pub use clients::Clients;
 pub use context::{Call, Context};
 pub use progress::{Progress, ProgressSink};
 pub use server::{CallError, Server};

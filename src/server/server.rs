@@ -1,7 +1,6 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use super::{Call, Context, Session, instructions};
+use super::{Call, Clients, Context, Session, instructions};
 use crate::config::Config;
 use crate::exec::{Shell, ShellState, Store};
 use crate::gate::Gate;
@@ -16,7 +15,7 @@ pub struct Server {
     store: Store,
     tools: Vec<&'static Entry>,
     initial: ShellState,
-    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    clients: Arc<Clients>,
 }
 
 /// Why a call got no tool result at all.
@@ -25,10 +24,6 @@ pub enum CallError {
     #[error("unknown tool \"{name}\"; the tools are: {valid}")]
     UnknownTool { name: String, valid: String },
 }
-
-/// Sessions one client may have, the default one included.
-const MOST_SESSIONS: usize = 64;
-const LONGEST_SESSION_NAME: usize = 64;
 
 impl Server {
     /// Reads nothing but the machine's shell and clock; everything else comes with the configuration.
@@ -48,7 +43,7 @@ impl Server {
             store,
             tools: tools::offered(&config.tools),
             initial,
-            sessions: Mutex::default(),
+            clients: Arc::default(),
             config,
         }))
     }
@@ -59,10 +54,25 @@ impl Server {
             name: call.tool.clone(),
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
-        tracing::debug!(tool = tool.name, "call");
-        let context =
-            Context { server: self.clone(), cancel: call.cancel, progress: call.progress, used: OnceLock::new() };
-        let mut result = (tool.run)(call.arguments, &context).await;
+        tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
+        let _attending = call.client.attend();
+        let context = Context {
+            server: self.clone(),
+            cancel: call.client.over().child_token(),
+            client: call.client,
+            progress: call.progress,
+            used: OnceLock::new(),
+        };
+        let cancelled = async {
+            call.cancel.cancelled().await;
+            context.cancel.cancel();
+            // The tool stops by itself and in order; it is not dropped half-way.
+            std::future::pending().await
+        };
+        let mut result = tokio::select! {
+            result = (tool.run)(call.arguments, &context) => result,
+            never = cancelled => never,
+        };
         announce_ended_tasks(&context, &mut result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
@@ -92,34 +102,18 @@ impl Server {
         &self.store
     }
 
-    /// The session of that name, made on first use; the default one without a name.
-    pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let name = name.unwrap_or_default();
-        let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-        if name.len() > LONGEST_SESSION_NAME || !name.chars().all(valid) {
-            return Err(ToolError::new(format!("invalid session name {name:?}"))
-                .hint(format!("Use letters, digits, - _ and ., at most {LONGEST_SESSION_NAME} of them.")));
-        }
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(session) = sessions.get(name) {
-            return Ok(session.clone());
-        }
-        if sessions.len() >= MOST_SESSIONS {
-            return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
-                .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
-        }
-        let session = Arc::new(Session::new(self.initial.clone()));
-        sessions.insert(name.to_owned(), session.clone());
-        Ok(session)
+    pub fn clients(&self) -> &Arc<Clients> {
+        &self.clients
+    }
+
+    /// As every session begins.
+    pub fn new_session(&self) -> Session {
+        Session::new(self.initial.clone())
     }
 
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
-        let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
-        let ending = sessions.into_values().map(|session| tokio::spawn(async move { session.end().await }));
-        for task in ending.collect::<Vec<_>>() {
-            let _ = task.await;
-        }
+        self.clients.end_all().await;
         self.store.remove();
     }
 }

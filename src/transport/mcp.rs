@@ -3,14 +3,19 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
+    CustomRequest, CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
+    ServerConfig, ToolAnnotations,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
-use crate::server::{Call, ProgressSink, Server};
+use super::auth::Principal;
+use super::endpoint::SESSION_HEADER;
+use crate::server::{Call, Client, ClientId, ProgressSink, Server};
 use crate::tools::{self, Entry, ToolOutput};
 
 #[derive(Clone)]
@@ -22,6 +27,19 @@ impl Handler {
     pub fn new(server: Arc<Server>) -> Self {
         Self { server }
     }
+
+    /// Who asks. Over HTTP the request says it: by its protocol session, or by its token where there are none.
+    fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+        let clients = self.server.clients();
+        let Some(parts) = context.extensions.get::<Parts>() else { return clients.local() };
+        let principal = parts.extensions.get::<Principal>().map_or("", |principal| &principal.0);
+        let session =
+            parts.headers.get(SESSION_HEADER).filter(|_| has_initialize(context)).and_then(|id| id.to_str().ok());
+        session
+            .and_then(|id| clients.get(&ClientId::ProtocolSession(id.to_owned())))
+            .filter(|client| client.principal() == principal)
+            .unwrap_or_else(|| clients.get_or_add(ClientId::Principal(principal.to_owned()), principal))
+    }
 }
 
 impl ServerHandler for Handler {
@@ -31,11 +49,50 @@ impl ServerHandler for Handler {
             .with_instructions(self.server.instructions())
     }
 
-    async fn list_tools(
+    // What is not declared is not there. The SDK would answer with empty lists, and a client would believe it.
+
+    async fn list_prompts(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
+        Err(no_method("prompts/list"))
+    }
+
+    async fn list_resources(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListResourcesResult, ErrorData> {
+        Err(no_method("resources/list"))
+    }
+
+    async fn list_resource_templates(
         &self,
-        _: Option<PaginatedRequestParams>,
+        _: Page,
         _: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(no_method("resources/templates/list"))
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(no_method("completion/complete"))
+    }
+
+    /// Where a request ends up whose method is unknown, and one whose parameters do not fit its method.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.as_str();
+        let is_known = match method {
+            "tools/call" | "tools/list" => true,
+            "initialize" | "ping" => has_initialize(&context),
+            "server/discover" => !has_initialize(&context),
+            _ => false,
+        };
+        let malformed = || ErrorData::invalid_params(format!("malformed parameters for {method}"), None);
+        Err(if is_known { malformed() } else { no_method(method) })
+    }
+
+    async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.server.tools().iter().map(|entry| tool(entry)).collect()))
     }
 
@@ -45,6 +102,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let call = Call {
+            client: self.client(&context),
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             progress: progress(&context),
@@ -55,6 +113,17 @@ impl ServerHandler for Handler {
             Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
         }
     }
+}
+
+/// Which of the two lifecycles a request belongs to: the one that begins with `initialize`, or the one without.
+fn has_initialize(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_none_or(|version| version.has_initialize())
+}
+
+type Page = Option<PaginatedRequestParams>;
+
+fn no_method(name: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {name}"), None)
 }
 
 fn answer(result: Result<ToolOutput, tools::ToolError>) -> CallToolResult {

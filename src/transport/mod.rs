@@ -1,4 +1,20 @@
 //! The wire. `rmcp` is known here and nowhere else: [`mcp`] translates between its types and ours.
 
+mod auth;
+mod body;
+mod connections;
+mod endpoint;
+mod envelope;
+pub mod http;
+mod lines;
 mod mcp;
+mod message;
+mod open_requests;
+mod origin;
+mod sessions;
+mod settings;
+mod signals;
 pub mod stdio;
+
+pub use auth::Tokens;
+pub use settings::Settings;

@@ -5,7 +5,9 @@
 mod support;
 
 mod bash;
+mod broken_input;
 mod cli;
+mod http;
 mod lifecycle;
 mod output;
 mod posix_shell;

@@ -1,11 +1,13 @@
 //! A harness in which a test reads like a sentence: given a world, a server in it answers a call so.
 
 mod client;
+mod http;
 mod processes;
 mod reply;
 mod world;
 
 pub use client::{Client, StartOptions};
+pub use http::{Exchange, HttpReply, HttpServer};
 pub use processes::{alive, descendants, until, with_word};
 pub use reply::Reply;
 pub use world::{World, nap, text};

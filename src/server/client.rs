@@ -1,0 +1,133 @@
+//! Who is asking. Sessions belong to one client; to every other they do not exist.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::tools::ToolError;
+
+/// Tells clients apart, across connections.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub enum ClientId {
+    /// The one at the other end of stdin and stdout.
+    Local,
+    /// A protocol session, named by a random id that only its client knows.
+    ProtocolSession(String),
+    /// The holder of a token, by the token's name: the lifecycle of 2026-07-28 has no protocol sessions.
+    Principal(String),
+}
+
+/// One client with its sessions.
+#[derive(Debug)]
+pub struct Client {
+    id: ClientId,
+    /// The name of the token it came with, for the log.
+    principal: String,
+    sessions: Mutex<HashMap<String, Arc<Session>>>,
+    attendance: Mutex<Attendance>,
+    over: CancellationToken,
+}
+
+#[derive(Debug)]
+struct Attendance {
+    /// Calls under way and open streams.
+    present: usize,
+    last_seen: Instant,
+}
+
+/// Sessions one client may have, the default one included.
+const MOST_SESSIONS: usize = 64;
+const LONGEST_SESSION_NAME: usize = 64;
+
+impl Client {
+    pub fn new(id: ClientId, principal: impl Into<String>) -> Self {
+        Self {
+            id,
+            principal: principal.into(),
+            sessions: Mutex::default(),
+            attendance: Mutex::new(Attendance { present: 0, last_seen: Instant::now() }),
+            over: CancellationToken::new(),
+        }
+    }
+
+    pub fn id(&self) -> &ClientId {
+        &self.id
+    }
+
+    pub fn principal(&self) -> &str {
+        &self.principal
+    }
+
+    /// The session of that name, made on first use; the default one without a name.
+    pub fn session(&self, name: Option<&str>, make: impl FnOnce() -> Session) -> Result<Arc<Session>, ToolError> {
+        let name = name.unwrap_or_default();
+        let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        if name.len() > LONGEST_SESSION_NAME || !name.chars().all(valid) {
+            return Err(ToolError::new(format!("invalid session name {name:?}"))
+                .hint(format!("Use letters, digits, - _ and ., at most {LONGEST_SESSION_NAME} of them.")));
+        }
+        let mut sessions = lock(&self.sessions);
+        // Under the lock, so that nothing starts after the end has collected what there was.
+        if self.over.is_cancelled() {
+            return Err(ToolError::new("this session has ended").hint("Nothing was run. Connect again."));
+        }
+        if let Some(session) = sessions.get(name) {
+            return Ok(session.clone());
+        }
+        if sessions.len() >= MOST_SESSIONS {
+            return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
+                .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
+        }
+        let session = Arc::new(make());
+        sessions.insert(name.to_owned(), session.clone());
+        Ok(session)
+    }
+
+    /// While the guard lives, the client is not idle.
+    pub fn attend(self: &Arc<Self>) -> Attending {
+        lock(&self.attendance).present += 1;
+        Attending { client: self.clone() }
+    }
+
+    /// How long nothing has been heard of it; none while it is present.
+    pub fn idle(&self) -> Option<Duration> {
+        let attendance = lock(&self.attendance);
+        (attendance.present == 0).then(|| attendance.last_seen.elapsed())
+    }
+
+    /// Fires when the client has gone: whatever still runs for it is to stop.
+    pub fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// Ends every session with all its processes; safe to call more than once.
+    pub async fn end(&self) {
+        let sessions = {
+            let mut sessions = lock(&self.sessions);
+            self.over.cancel();
+            std::mem::take(&mut *sessions)
+        };
+        futures::future::join_all(sessions.values().map(|session| session.end())).await;
+    }
+}
+
+/// See [`Client::attend`].
+#[derive(Debug)]
+pub struct Attending {
+    client: Arc<Client>,
+}
+
+impl Drop for Attending {
+    fn drop(&mut self) {
+        let mut attendance = lock(&self.client.attendance);
+        attendance.present -= 1;
+        attendance.last_seen = Instant::now();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,53 @@
+//! Every client there is. State is process-wide: the SDK may make a new handler for each request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::{Client, ClientId};
+
+#[derive(Debug, Default)]
+pub struct Clients {
+    all: Mutex<HashMap<ClientId, Arc<Client>>>,
+}
+
+impl Clients {
+    /// The one client of a transport that has no other.
+    pub fn local(&self) -> Arc<Client> {
+        self.get_or_add(ClientId::Local, "local")
+    }
+
+    pub fn get(&self, id: &ClientId) -> Option<Arc<Client>> {
+        self.lock().get(id).cloned()
+    }
+
+    pub fn get_or_add(&self, id: ClientId, principal: &str) -> Arc<Client> {
+        self.lock().entry(id.clone()).or_insert_with(|| Arc::new(Client::new(id, principal))).clone()
+    }
+
+    /// Forgets a client and ends everything it had; true when there was one.
+    pub async fn end(&self, id: &ClientId) -> bool {
+        let Some(client) = self.lock().remove(id) else { return false };
+        client.end().await;
+        true
+    }
+
+    /// Ends whoever has been idle for as long as the limit, and says who that was.
+    pub async fn end_idle(&self, limit: Duration) -> Vec<ClientId> {
+        let idle: Vec<_> = {
+            let mut all = self.lock();
+            all.extract_if(|_, client| client.idle().is_some_and(|idle| idle >= limit)).collect()
+        };
+        futures::future::join_all(idle.iter().map(|(_, client)| client.end())).await;
+        idle.into_iter().map(|(id, _)| id).collect()
+    }
+
+    pub async fn end_all(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        futures::future::join_all(all.values().map(|client| client.end())).await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ClientId, Arc<Client>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

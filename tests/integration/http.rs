@@ -1,0 +1,465 @@
+//! HTTP: who may come in, what they see of each other, and how it ends.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Exchange, HttpServer, World, nap, text, until, with_word};
+
+const JSON: [(&str, &str); 2] =
+    [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
+
+fn server(world: &World) -> HttpServer {
+    HttpServer::start(world, &["--token", "tok"])
+}
+
+/// A server with what only a file can set.
+fn configured(world: &World, http: &str) -> HttpServer {
+    let file = world.home().join("config.toml");
+    std::fs::write(&file, format!("[http]\n{http}\n")).unwrap();
+    HttpServer::start(world, &["--token", "tok", "--config", &text(&file)])
+}
+
+#[test]
+fn health_needs_no_token_and_the_rest_does() {
+    let world = World::new();
+    let server = server(&world);
+    let health = server.request("GET", "/health", &[], b"");
+    assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
+    for headers in
+        [&[][..], &[("authorization", "Bearer no")], &[("authorization", "tok")], &[("authorization", "Basic tok")]]
+    {
+        let reply = server.request("POST", "/mcp", headers, b"{}");
+        assert_eq!((reply.status, reply.body.as_str()), (401, r#"{"error":"unauthorized"}"#), "{headers:?}");
+        assert_eq!(reply.header("www-authenticate"), Some("Bearer realm=\"testudo\""));
+    }
+    assert_eq!(server.request("GET", "/mcp", &[], b"").status, 401);
+    assert_eq!(server.request("DELETE", "/mcp", &[], b"").status, 401);
+}
+
+#[test]
+fn a_token_is_made_and_printed_when_none_is_given() {
+    let world = World::new();
+    let server = HttpServer::start(&world, &[]);
+    let token = until("the token on stderr", || {
+        server
+            .log()
+            .lines()
+            .find_map(|line| line.strip_prefix("bearer token, made for this start: ").map(str::to_owned))
+    });
+    assert!(token.len() >= 32);
+    server.client(&token).bash("true").ok();
+    assert_eq!(server.request("POST", "/mcp", &[], b"").status, 401);
+}
+
+#[test]
+fn what_others_can_reach_needs_a_token_to_start() {
+    let world = World::new();
+    for (arguments, reason) in [
+        (&["--listen", "0.0.0.0:0"][..], "needs a token"),
+        (&["--listen", "[::]:0", "--no-auth"], "--no-auth is accepted on a loopback address only"),
+        (&["--no-auth", "--token", "t"], "contradict each other"),
+        (&["--listen", "example.com:80"], "is not an address and a port"),
+        (&["--token", "two words"], "without blanks"),
+        (&["--token-file", "missing"], "missing"),
+    ] {
+        let mut server = HttpServer::spawn(&world, arguments);
+        assert_eq!(server.wait_for_exit().code(), Some(2), "{arguments:?}");
+        until("the reason", || server.log().contains(reason).then_some(()));
+    }
+    let open = HttpServer::start(&world, &["--no-auth", "--listen", "localhost:0"]);
+    open.client("anything").bash("true").ok();
+}
+
+#[test]
+fn the_environment_sets_address_and_token_and_commands_do_not_see_the_token() {
+    let world = World::new();
+    let mut command = world.command(&["--transport", "http"]);
+    command.env("TESTUDO_LISTEN", "127.0.0.1:0").env("TESTUDO_TOKEN", "from-environment");
+    let server = HttpServer::start_with(command);
+    let mut client = server.client("from-environment");
+    assert_eq!(client.bash("env | grep -c from-environment").stdout(), "0\n");
+}
+
+#[test]
+fn strangers_names_and_pages_are_refused() {
+    let world = World::new();
+    let server = configured(&world, r#"allowed_hosts = ["dev.example"]"#);
+    let port = server.address.rsplit_once(':').unwrap().1.to_owned();
+    let own = format!("http://localhost:{port}");
+    let local = format!("localhost:{port}");
+    for (host, origin, status) in [
+        (server.address.as_str(), None, 200),
+        (&local, Some(own.as_str()), 200),
+        ("dev.example", None, 200),
+        ("evil.example", None, 403),
+        (&server.address, Some("http://evil.example"), 403),
+        (&server.address, Some("null"), 403),
+        (&local, Some("http://localhost:3000"), 403),
+    ] {
+        let mut headers = vec![("host", host), ("authorization", "Bearer tok")];
+        headers.extend(JSON);
+        headers.extend(origin.map(|origin| ("origin", origin)));
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+        let reply = server.request("POST", "/mcp", &headers, message.to_string().as_bytes());
+        assert_eq!(reply.status, status, "{host} {origin:?}");
+        assert_eq!(reply.header("access-control-allow-origin"), None);
+    }
+}
+
+#[test]
+fn cors_is_for_configured_pages_only() {
+    let world = World::new();
+    let server = configured(&world, r#"allowed_origins = ["https://app.example"]"#);
+    let ask = |origin| {
+        let headers = [("origin", origin), ("access-control-request-method", "POST")];
+        server.request("OPTIONS", "/mcp", &headers, b"")
+    };
+    let allowed = ask("https://app.example");
+    assert_eq!((allowed.status, allowed.header("access-control-allow-origin")), (204, Some("https://app.example")));
+    assert!(allowed.header("access-control-allow-headers").unwrap().contains("Authorization"));
+    let refused = ask("https://other.example");
+    assert_eq!((refused.status, refused.header("access-control-allow-origin")), (403, None));
+}
+
+#[test]
+fn sessions_of_one_token_are_apart_and_the_other_lifecycle_has_one_of_its_own() {
+    let world = World::new();
+    let server = server(&world);
+    let (mut one, mut two) = (server.client("tok"), server.client("tok"));
+    assert_ne!(one.session, two.session);
+    one.bash("cd /; export A=one").ok();
+    assert_eq!(two.bash("echo $PWD [$A]").stdout(), format!("{} []\n", text(&world.project())));
+    assert_eq!(one.bash("echo $PWD [$A]").stdout(), "/ [one]\n");
+
+    server.modern_client("tok").bash("cd /usr; export A=modern").ok();
+    assert_eq!(server.modern_client("tok").bash("echo $PWD [$A]").stdout(), "/usr [modern]\n");
+    let named = json!({"command": "echo $PWD [$A]", "session": "other"});
+    assert_eq!(server.modern_client("tok").call("bash", named).stdout(), format!("{} []\n", text(&world.project())));
+    assert_eq!(one.bash("echo $PWD [$A]").stdout(), "/ [one]\n");
+}
+
+#[test]
+fn what_one_principal_has_does_not_exist_for_another() {
+    let world = World::new();
+    let file = world.home().join("tokens");
+    std::fs::write(&file, "# who\nalice a-secret\nbob b-secret\n").unwrap();
+    let server = HttpServer::start(&world, &["--token-file", &text(&file)]);
+    let mut alice = server.client("a-secret");
+    alice.bash("export MINE=alice").ok();
+    let stored = alice.bash("seq 1 20000").ok();
+    assert!(stored.contains("task_id=\"o1\""));
+
+    let mut bob = server.client("b-secret");
+    assert!(bob.call("task_output", json!({"task_id": "o1"})).err().starts_with("task not found: o1"));
+    let own_session = std::mem::replace(&mut bob.session, alice.session.clone());
+    for reply in [bob.start("bash", json!({"command": "echo $MINE"})).reply(), bob.listen().reply(), bob.delete()] {
+        assert_eq!(reply.status, 404, "{reply:?}");
+    }
+    bob.session = own_session;
+    assert_eq!(bob.bash("echo [$MINE]").stdout(), "[]\n");
+
+    server.modern_client("a-secret").bash("export MINE=modern").ok();
+    assert_eq!(server.modern_client("b-secret").bash("echo [$MINE]").stdout(), "[]\n");
+    assert_eq!(server.modern_client("a-secret").bash("echo [$MINE]").stdout(), "[modern]\n");
+    assert_eq!(alice.bash("echo [$MINE]").stdout(), "[alice]\n");
+}
+
+#[test]
+fn oversized_and_broken_bodies_are_answered() {
+    let world = World::new();
+    let server = configured(&world, r#"max_body = "100KB""#);
+    let mut headers = vec![("authorization", "Bearer tok")];
+    headers.extend(JSON);
+    let post = |body: &[u8]| server.request("POST", "/mcp", &headers, body);
+    let long = format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"a":"{}"}},"id":5}}"#, "x".repeat(200_000));
+    let deep = format!(r#"{{"jsonrpc":"2.0","id":6,"method":"x","params":{}}}"#, "[".repeat(5000));
+    let id = |reply: &crate::support::HttpReply| reply.json()["id"].clone();
+    for (body, status, code, wanted) in [
+        (long.as_bytes(), 413, -32600, json!(5)),
+        (deep.as_bytes(), 400, -32700, json!(6)),
+        (b"hello", 400, -32700, Value::Null),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"\xff\"}", 400, -32700, json!(7)),
+        (b"[]", 400, -32600, Value::Null),
+        (b"", 400, -32700, Value::Null),
+    ] {
+        let reply = post(body);
+        assert_eq!((reply.status, &reply.json()["error"]["code"]), (status, &json!(code)), "{reply:?}");
+        assert_eq!(id(&reply), wanted);
+    }
+    let huge = vec![b'x'; 4 << 20];
+    assert_eq!(Exchange::begin(&server.address, "POST", "/mcp", &headers, &huge).reply().status, 413);
+    server.client("tok").bash("true").ok();
+}
+
+#[test]
+fn too_large_heads_are_refused() {
+    let world = World::new();
+    let server = server(&world);
+    let long = "x".repeat(1 << 20);
+    assert_eq!(server.request("GET", "/health", &[("x-long", &long)], b"").status, 431);
+    let many: Vec<(String, String)> = (0..200).map(|number| (format!("x-{number}"), "y".to_owned())).collect();
+    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(server.request("GET", "/health", &many, b"").status, 431);
+}
+
+#[test]
+fn sessions_are_limited_and_a_deleted_one_makes_room() {
+    let world = World::new();
+    let server = configured(&world, "max_sessions = 2");
+    let (one, _two) = (server.client("tok"), server.client("tok"));
+    let mut headers = vec![("authorization", "Bearer tok")];
+    headers.extend(JSON);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
+    let refused = server.request("POST", "/mcp", &headers, hello.to_string().as_bytes());
+    assert_eq!(refused.status, 503);
+    assert!(refused.json()["error"]["message"].as_str().unwrap().contains("max_sessions"));
+    assert_eq!(one.delete().status, 202);
+    server.client("tok").bash("true").ok();
+}
+
+#[test]
+fn deleting_a_session_ends_its_processes() {
+    let world = World::new();
+    let server = server(&world);
+    let mut client = server.client("tok");
+    let (left, running) = (nap(), nap());
+    client.bash(&format!("setsid sleep {left} >/dev/null 2>&1 &")).ok();
+    let pending = client.start("bash", json!({"command": format!("sleep {running}")}));
+    until("both to run", || (!with_word(&left).is_empty() && !with_word(&running).is_empty()).then_some(()));
+    assert_eq!(client.delete().status, 202);
+    assert!(with_word(&left).is_empty() && with_word(&running).is_empty());
+    until("the call's stream to end", || pending.is_over().then_some(()));
+    assert_eq!(client.start("bash", json!({"command": "true"})).reply().status, 404);
+    assert_eq!(client.delete().status, 404);
+}
+
+#[test]
+fn an_idle_client_ends_with_its_processes_in_both_lifecycles() {
+    let world = World::new();
+    let server = configured(&world, "idle_timeout = 1");
+    let (mut legacy, mut modern) = (server.client("tok"), server.modern_client("tok"));
+    let (old, new) = (nap(), nap());
+    legacy.bash(&format!("sleep {old} & export A=1")).ok();
+    modern.bash(&format!("sleep {new} & export A=1")).ok();
+    until("the end of both", || (with_word(&old).is_empty() && with_word(&new).is_empty()).then_some(()));
+    assert_eq!(legacy.start("bash", json!({"command": "true"})).reply().status, 404);
+    assert_eq!(modern.bash("echo [$A]").stdout(), "[]\n", "a new one begins afresh");
+}
+
+#[test]
+fn a_client_that_works_or_listens_is_not_idle() {
+    let world = World::new();
+    let server = configured(&world, "idle_timeout = 1");
+    let (mut working, mut listening) = (server.client("tok"), server.client("tok"));
+    let stream = listening.listen();
+    working.bash("sleep 2.5").ok();
+    assert!(!stream.is_over());
+    listening.bash("true").ok();
+}
+
+#[test]
+fn progress_and_cancel_work_as_on_stdio() {
+    let world = World::new();
+    let server = server(&world);
+    for mut client in [server.client("tok"), server.modern_client("tok")] {
+        let command = "for i in 1 2 3; do echo line $i; sleep 0.1; done";
+        let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": "t"}});
+        let reply = client.begin("tools/call", params).reply();
+        let notes = reply.messages().into_iter().filter(|message| message["method"] == "notifications/progress");
+        let lines: Vec<String> = notes.map(|note| note["params"]["message"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(lines, ["line 1", "line 2", "line 3"]);
+        reply.tool().ok();
+    }
+    let client = server.client("tok");
+    let word = nap();
+    let params = json!({"name": "bash", "arguments": {"command": format!("sleep {word} & sleep {word}")}});
+    let pending = client.begin_as(json!("mine"), "tools/call", params);
+    until("it to run", || (with_word(&word).len() >= 2).then_some(()));
+    client.notify("notifications/cancelled", json!({"requestId": "mine"}));
+    until("its end", || with_word(&word).is_empty().then_some(()));
+    assert_eq!(pending.reply().messages(), Vec::<Value>::new());
+}
+
+#[test]
+fn without_protocol_sessions_hanging_up_is_a_cancel() {
+    let world = World::new();
+    let server = server(&world);
+    let mut client = server.modern_client("tok");
+    let quiet = nap();
+    let pending = client.start("bash", json!({"command": format!("sleep {quiet}")}));
+    until("it to run", || (!with_word(&quiet).is_empty()).then_some(()));
+    pending.hang_up();
+    until("its end", || with_word(&quiet).is_empty().then_some(()));
+
+    let talking = nap();
+    let command = format!("echo begun; sleep {talking}");
+    let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": 1}});
+    let pending = client.begin("tools/call", params);
+    until("it to talk", || pending.so_far().contains("begun").then_some(()));
+    pending.hang_up();
+    until("its end", || with_word(&talking).is_empty().then_some(()));
+    client.bash("true").ok();
+}
+
+#[test]
+fn with_protocol_sessions_the_client_may_come_back_for_the_answer() {
+    let world = World::new();
+    let server = configured(&world, "reconnect_grace = 1");
+    let mut client = server.client("tok");
+    let pending = client.start("bash", json!({"command": "until [ -e go ]; do sleep 0.01; done; echo kept"}));
+    let event = until("the first event", || {
+        let seen = pending.so_far();
+        Some(seen.lines().find_map(|line| line.strip_prefix("id: "))?.trim().to_owned())
+    });
+    pending.hang_up();
+    let resumed = client.resume(&event);
+    std::thread::sleep(Duration::from_millis(2500));
+    world.file("go", "");
+    assert_eq!(resumed.reply().tool().stdout(), "kept\n");
+}
+
+#[test]
+fn a_call_that_nobody_comes_back_for_is_cancelled() {
+    let world = World::new();
+    let server = configured(&world, "reconnect_grace = 1");
+    let mut client = server.client("tok");
+    let word = nap();
+    let pending = client.start("bash", json!({"command": format!("sleep {word}")}));
+    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
+    pending.hang_up();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!with_word(&word).is_empty(), "not at once");
+    until("its end", || with_word(&word).is_empty().then_some(()));
+    client.bash("true").ok();
+}
+
+#[test]
+fn an_id_that_is_taken_is_refused() {
+    let world = World::new();
+    let server = server(&world);
+    let client = server.client("tok");
+    let call = |command: &str| json!({"name": "bash", "arguments": {"command": command}});
+    let first =
+        client.begin_as(json!(7), "tools/call", call("touch begun; until [ -e go ]; do sleep 0.01; done; echo first"));
+    until("it to run", || world.project().join("begun").exists().then_some(()));
+    let second = client.begin_as(json!(7), "tools/call", call("touch mark")).reply();
+    assert_eq!(second.answer()["error"]["code"], -32600);
+    world.file("go", "");
+    assert_eq!(first.reply().tool().stdout(), "first\n");
+    assert!(!world.project().join("mark").exists());
+    assert_eq!(client.begin_as(json!(7), "tools/call", call("echo again")).reply().tool().stdout(), "again\n");
+}
+
+#[test]
+fn at_the_end_running_calls_may_finish_and_listeners_go() {
+    let world = World::new();
+    let mut server = server(&world);
+    let (mut client, mut modern, listener) = (server.client("tok"), server.modern_client("tok"), server.client("tok"));
+    let command = json!({"command": "touch begun-$0; sleep 1; echo finished"});
+    let pending = client.start("bash", command.clone());
+    let modern = modern.start("bash", command);
+    let stream = listener.listen();
+    until("both to run", || {
+        (world.project().join("begun-bash").exists() && stream.so_far().contains("200")).then_some(())
+    });
+    server.terminate();
+    until("the listener to go", || stream.is_over().then_some(()));
+    assert_eq!(pending.reply().tool().stdout(), "finished\n");
+    assert_eq!(modern.reply().tool().stdout(), "finished\n");
+    assert!(server.wait_for_exit().success());
+}
+
+#[test]
+fn calls_that_outlast_the_grace_are_ended() {
+    let world = World::new();
+    let mut server = configured(&world, "shutdown_grace = 1");
+    let (mut client, word) = (server.client("tok"), nap());
+    client.bash(&format!("sleep {word} &")).ok();
+    let _pending = client.start("bash", json!({"command": format!("sleep {word}")}));
+    until("both to run", || (with_word(&word).len() >= 2).then_some(()));
+    let begun = Instant::now();
+    server.terminate();
+    assert!(server.wait_for_exit().success());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(with_word(&word).is_empty());
+}
+
+#[test]
+fn kill_leaves_no_process_behind() {
+    let world = World::new();
+    let server = server(&world);
+    let word = nap();
+    server.client("tok").bash(&format!("setsid sleep {word} >/dev/null 2>&1 &")).ok();
+    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
+    drop(server);
+    until("its end", || with_word(&word).is_empty().then_some(()));
+}
+
+#[test]
+fn slow_readers_and_stalled_senders_do_not_slow_the_others() {
+    let world = World::new();
+    let server = server(&world);
+    // Heads that never end, bodies that never come, and answers that nobody reads.
+    let mut stalled: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    for (index, stream) in stalled.iter_mut().enumerate() {
+        let head = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer tok\r\n", server.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        if index % 2 == 0 {
+            stream.write_all(b"content-length: 1000\r\n\r\n{").unwrap();
+        }
+    }
+    let slow = server.client("tok");
+    let mut unread: Vec<TcpStream> = Vec::new();
+    for id in 0..8 {
+        let command = "for i in $(seq 400); do head -c 4000 /dev/zero | tr '\\0' y; echo; sleep 0.005; done";
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "bash",
+            "arguments": {"command": command}, "_meta": {"progressToken": id}}})
+        .to_string();
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        let head = format!(
+            "POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer tok\r\nmcp-session-id: {}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+            server.address,
+            slow.session.as_deref().unwrap(),
+            body.len(),
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        unread.push(stream);
+    }
+    let mut client = server.client("tok");
+    let begun = Instant::now();
+    for number in 0..20 {
+        assert_eq!(client.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // One that reads late still gets everything that was kept for it.
+    let mut first = [0; 12];
+    unread[0].read_exact(&mut first).unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+}
+
+#[test]
+fn connections_are_limited_and_the_surplus_is_told() {
+    let world = World::new();
+    let server = configured(&world, "max_connections = 3");
+    let held: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let surplus = until("the limit", || {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).ok().map(|()| answer)
+    });
+    assert_eq!(&surplus, b"HTTP/1.1 503");
+    drop(held);
+    until("room again", || {
+        let mut stream = TcpStream::connect(&server.address).unwrap();
+        write!(stream, "GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).ok().filter(|()| &answer == b"HTTP/1.1 200")
+    });
+}
