@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::{Call, Context, Session, instructions};
 use crate::config::Config;
 use crate::exec::{Shell, ShellState, Store};
+use crate::files::Scope;
 use crate::gate::Gate;
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
@@ -16,6 +17,7 @@ pub struct Server {
     store: Store,
     tools: Vec<&'static Entry>,
     initial: ShellState,
+    scope: Scope,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
 }
 
@@ -42,7 +44,13 @@ impl Server {
             cwd: config.directories.project_dir().to_owned(),
             environment: crate::exec::initial_environment(config.environment.clone()),
         };
+        let scope = Scope::of_directories(&config.directories.scope(), config.files.deny.clone());
+        let scope = scope.unwrap_or_else(|error| {
+            tracing::warn!(%error, "file tools have no directory to work in");
+            Scope::new(Vec::new(), config.files.deny.clone())
+        });
         Ok(Arc::new(Self {
+            scope,
             gate: Gate::new(policy),
             shell: Shell::find(),
             store,
@@ -108,7 +116,7 @@ impl Server {
             return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
                 .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
         }
-        let session = Arc::new(Session::new(self.initial.clone()));
+        let session = Arc::new(Session::new(self.initial.clone(), self.scope.clone()));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListToolsResult,
     PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, ToolAnnotations,
@@ -11,7 +12,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use crate::server::{Call, ProgressSink, Server};
-use crate::tools::{self, Entry, ToolOutput};
+use crate::tools::{self, Entry, Image, ToolOutput};
 
 #[derive(Clone)]
 pub struct Handler {
@@ -60,8 +61,14 @@ impl ServerHandler for Handler {
 fn answer(result: Result<ToolOutput, tools::ToolError>) -> CallToolResult {
     match result {
         Ok(ToolOutput::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(ToolOutput::Image(image)) => CallToolResult::success(picture(image)),
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
     }
+}
+
+fn picture(image: Image) -> Vec<ContentBlock> {
+    let data = (!image.data.is_empty()).then(|| ContentBlock::image(BASE64_STANDARD.encode(image.data), image.mime));
+    data.into_iter().chain(image.note.map(ContentBlock::text)).collect()
 }
 
 /// Only a client that sent a token wants to hear of progress.
