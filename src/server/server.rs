@@ -3,6 +3,7 @@ use std::sync::{Arc, OnceLock};
 use super::{Call, Clients, Context, Session, instructions};
 use crate::config::Config;
 use crate::exec::{Shell, ShellState, Store};
+use crate::files::Scope;
 use crate::gate::Gate;
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
@@ -16,6 +17,7 @@ pub struct Server {
     tools: Vec<&'static Entry>,
     initial: ShellState,
     clients: Arc<Clients>,
+    scope: Scope,
 }
 
 /// Why a call got no tool result at all.
@@ -37,7 +39,13 @@ impl Server {
             cwd: config.directories.project_dir().to_owned(),
             environment: crate::exec::initial_environment(config.environment.clone()),
         };
+        let scope = Scope::of_directories(&config.directories.scope(), config.files.deny.clone());
+        let scope = scope.unwrap_or_else(|error| {
+            tracing::warn!(%error, "file tools have no directory to work in");
+            Scope::new(Vec::new(), config.files.deny.clone())
+        });
         Ok(Arc::new(Self {
+            scope,
             gate: Gate::new(policy),
             shell: Shell::find(),
             store,
@@ -108,7 +116,7 @@ impl Server {
 
     /// As every session begins.
     pub fn new_session(&self) -> Session {
-        Session::new(self.initial.clone())
+        Session::new(self.initial.clone(), self.scope.clone())
     }
 
     /// Ends every session with all its processes; safe to call more than once.

@@ -5,14 +5,18 @@ use std::time::{Duration, Instant};
 use super::Tasks;
 use super::next_shell::NextShell;
 use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
+use crate::files::{Scope, SeenFiles};
 
-/// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
+/// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
+/// commands.
 #[derive(Debug)]
 pub struct Session {
     /// Authenticates what a shell reports about itself.
     nonce: String,
     project_dir: PathBuf,
     state: Mutex<ShellState>,
+    scope: Mutex<Scope>,
+    seen_files: SeenFiles,
     keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
     kept: Mutex<Kept>,
     tasks: Tasks,
@@ -36,11 +40,13 @@ pub struct StoredOutput {
 }
 
 impl Session {
-    pub fn new(state: ShellState) -> Self {
+    pub fn new(state: ShellState, scope: Scope) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
             project_dir: state.cwd.clone(),
             state: Mutex::new(state),
+            scope: Mutex::new(scope),
+            seen_files: SeenFiles::default(),
             keeper: tokio::sync::Mutex::new(None),
             kept: Mutex::default(),
             tasks: Tasks::default(),
@@ -58,6 +64,20 @@ impl Session {
 
     pub fn set_state(&self, state: ShellState) {
         *lock(&self.state) = state;
+    }
+
+    /// What file tools may touch, as of now.
+    pub fn scope(&self) -> Scope {
+        lock(&self.scope).clone()
+    }
+
+    pub fn set_scope(&self, scope: Scope) {
+        *lock(&self.scope) = scope;
+    }
+
+    /// The files as this session last saw them.
+    pub fn seen_files(&self) -> &SeenFiles {
+        &self.seen_files
     }
 
     /// Back to where work happens, for a cwd that no longer exists.
