@@ -139,7 +139,7 @@ fn a_file_is_read_in_one_sitting() {
     let all = ["src", "tests", "benches"].into_iter().filter(|folder| root().join(folder).exists()).flat_map(sources);
     for (path, text) in all {
         let lines = text.lines().count();
-        assert!(lines <= 450, "{} has {lines} lines", path.display());
+        assert!(lines <= 480, "{} has {lines} lines", path.display());
     }
 }
 
