@@ -10,6 +10,7 @@
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
 //! - [`exec`]: running commands, from permit to result.
 //! - [`keeper`]: the processes between us and a command, which end it when we go.
+//! - [`sandbox`]: what the keeper may do and see, enforced by the kernel.
 //!
 //! `ARCHITECTURE.md` says what each of them must not do.
 
@@ -18,9 +19,11 @@ pub mod config;
 pub mod exec;
 pub mod gate;
 pub mod keeper;
+pub mod packed;
 pub mod policy;
 pub mod random;
 pub mod reference;
+pub mod sandbox;
 pub mod server;
 pub mod spelling;
 pub mod tools;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
-use super::{Config, DEFAULTS, Directories, Log, Sandbox, Transport};
+use super::{Config, DEFAULTS, Directories, Log, Transport};
 
 /// Where settings come from besides the embedded defaults.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +55,8 @@ struct Written {
     #[serde(deserialize_with = "super::size")]
     #[expect(dead_code, reason = "taken up with the file tools")]
     max_file_size: u64,
-    sandbox: Sandbox,
+    sandbox: crate::sandbox::Settings,
+    env: crate::exec::EnvironmentSettings,
     policy: crate::policy::Settings,
     http: super::http::Written,
     log: Log,
@@ -114,6 +115,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         policy: written.policy,
         sandbox: written.sandbox,
         http,
+        env: written.env,
         log: written.log,
         directories,
         cache_dir: user_dir(source, "XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),

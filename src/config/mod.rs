@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 pub use directories::Directories;
 pub use load::{ConfigError, Source, load};
-pub use size::size;
+pub use size::{parse as parse_size, size};
 
 /// The embedded manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -27,7 +27,8 @@ pub struct Config {
     pub tools: crate::tools::Settings,
     pub exec: crate::exec::Settings,
     pub policy: crate::policy::Settings,
-    pub sandbox: Sandbox,
+    pub sandbox: crate::sandbox::Settings,
+    pub env: crate::exec::EnvironmentSettings,
     pub http: crate::transport::Settings,
     pub log: Log,
     /// The file that was read, if there was one.
@@ -45,14 +46,6 @@ pub struct Config {
 pub enum Transport {
     Stdio,
     Http,
-}
-
-/// `[sandbox]`.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sandbox {
-    pub mode: String,
-    pub network: String,
 }
 
 /// `[log]`.
@@ -78,11 +71,4 @@ pub enum LogLevel {
 pub enum LogFormat {
     Text,
     Json,
-}
-
-impl Config {
-    /// What is enforced, in words for agents and people.
-    pub fn sandbox_text(&self) -> String {
-        "none yet: commands run with the server's own rights".to_owned()
-    }
 }

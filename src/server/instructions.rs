@@ -1,7 +1,8 @@
+use super::confinement::Found;
 use crate::config::Config;
 
 /// What every agent is told at the start; clients cut it at 2,048 characters.
-pub fn text(config: &Config) -> String {
+pub fn text(config: &Config, found: Option<&Found>) -> String {
     let project = shortened(&config.directories.project_dir().display().to_string());
     format!(
         "testudo runs shell commands and remembers cwd and exported variables between `bash` calls (per `session`).\n\
@@ -11,7 +12,7 @@ pub fn text(config: &Config) -> String {
          A command has no terminal and an empty stdin unless `stdin` is given; it ends when its shell ends, so start \
          servers with `&` and end them by the pids under `background_pids`. Long output is cut in the result and stays \
          readable with `task_output`: page, tail or grep it instead of running the command again.",
-        sandbox = config.sandbox_text(),
+        sandbox = super::confinement::in_words(&config.sandbox, found),
     )
 }
 

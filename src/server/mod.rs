@@ -2,6 +2,7 @@
 
 mod client;
 mod clients;
+pub mod confinement;
 mod context;
 mod instructions;
 mod next_shell;
@@ -12,6 +13,7 @@ mod tasks;
 
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
+pub use confinement::Confinement;
 pub use context::{Call, Context};
 pub use progress::{Progress, ProgressSink};
 pub use server::{CallError, Server};

@@ -1,8 +1,11 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use super::{Call, Clients, Context, Session, instructions};
+use super::confinement::Found;
+use super::{Call, Clients, Confinement, Context, Session, instructions};
 use crate::config::Config;
-use crate::exec::{Shell, ShellState, Store};
+use crate::exec::{self, Shell, ShellState, Store};
 use crate::gate::Gate;
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
@@ -15,6 +18,9 @@ pub struct Server {
     store: Store,
     tools: Vec<&'static Entry>,
     initial: ShellState,
+    /// The initial environment with what a login shell adds, once it was asked.
+    login: tokio::sync::OnceCell<Vec<(OsString, OsString)>>,
+    confinement: Arc<Confinement>,
     clients: Arc<Clients>,
 }
 
@@ -35,7 +41,7 @@ impl Server {
         });
         let initial = ShellState {
             cwd: config.directories.project_dir().to_owned(),
-            environment: crate::exec::initial_environment(config.environment.clone()),
+            environment: crate::exec::initial_environment(config.environment.clone(), &config.env),
         };
         Ok(Arc::new(Self {
             gate: Gate::new(policy),
@@ -43,6 +49,8 @@ impl Server {
             store,
             tools: tools::offered(&config.tools),
             initial,
+            login: tokio::sync::OnceCell::new(),
+            confinement: Arc::new(Confinement::new(&config)),
             clients: Arc::default(),
             config,
         }))
@@ -55,6 +63,7 @@ impl Server {
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
+        self.ask_login_shell().await;
         let _attending = call.client.attend();
         let context = Context {
             server: self.clone(),
@@ -83,7 +92,39 @@ impl Server {
     }
 
     pub fn instructions(&self) -> String {
-        instructions::text(&self.config)
+        instructions::text(&self.config, self.confinement.found_so_far())
+    }
+
+    /// Before the first call of a server that was started without a shell, see [`exec::Login`]: in a sandbox without a
+    /// scope, so that start-up files which an agent may have written reach nothing.
+    async fn ask_login_shell(&self) {
+        let (server, settings) = (&self.config.environment, &self.config.env);
+        if self.login.initialized() || !exec::login_shell_wanted(server, settings) {
+            return;
+        }
+        let ask = async || {
+            let get = |name: &str| server.iter().find(|(key, _)| key == name).map(|(_, value)| PathBuf::from(value));
+            let shell = get("SHELL").filter(|shell| shell.is_absolute() && shell.exists());
+            let login = exec::Login {
+                shell: shell.unwrap_or_else(|| self.shell.path().to_owned()),
+                home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
+            };
+            let tmp = self.store.temporary_directory().ok()?;
+            let profile = self.confinement.profile(&[], &tmp).await.ok()?;
+            let keeper = exec::Keeper::launch(profile).await.ok()?;
+            Some(login.extend(&keeper, server, settings).await)
+        };
+        self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.environment.clone())).await;
+    }
+
+    /// Tries the sandbox before anybody relies on it; what was found stands in the instructions.
+    pub async fn self_test(&self) -> &Found {
+        let scope = [self.config.directories.project_dir().to_owned()];
+        let tmp = self.store.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
+        let found = self.confinement.found(&scope, &tmp).await;
+        // An idle server has no other processes.
+        drop(self.confinement.take_spare());
+        found
     }
 
     pub fn config(&self) -> &Config {
@@ -108,7 +149,11 @@ impl Server {
 
     /// As every session begins.
     pub fn new_session(&self) -> Session {
-        Session::new(self.initial.clone())
+        let mut initial = self.initial.clone();
+        if let Some(environment) = self.login.get() {
+            initial.environment.clone_from(environment);
+        }
+        Session::new(initial, self.confinement.clone(), &self.store)
     }
 
     /// Ends every session with all its processes; safe to call more than once.
@@ -118,9 +163,12 @@ impl Server {
     }
 }
 
-/// A task that has ended announces itself once, on its session's next result.
+/// A task that has ended announces itself once, on its session's next result; so does what the sandbox did by itself.
 fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
     let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
+    for note in session.take_notes() {
+        output.add_line(&format!("[sandbox: {note}]"));
+    }
     for (id, exit_code) in session.tasks().newly_ended() {
         output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
     }

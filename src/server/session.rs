@@ -2,9 +2,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Tasks;
+use super::confinement::TooWeak;
 use super::next_shell::NextShell;
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
+use super::{Confinement, Tasks};
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Store, Streams, Task};
+use crate::sandbox::Profile;
 
 /// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
 #[derive(Debug)]
@@ -13,10 +15,23 @@ pub struct Session {
     nonce: String,
     project_dir: PathBuf,
     state: Mutex<ShellState>,
-    keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
+    confinement: Arc<Confinement>,
+    /// Directories that commands may write, as far as the mode lets them.
+    scope: Mutex<Vec<PathBuf>>,
+    /// The session's temporary directory, as the host sees it.
+    tmp: std::io::Result<PathBuf>,
+    keeper: tokio::sync::Mutex<Keepers>,
+    notes: Mutex<Vec<String>>,
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
+}
+
+/// The keeper of commands to come, and those before it whose commands still run.
+#[derive(Debug, Default)]
+struct Keepers {
+    current: Option<Arc<Keeper>>,
+    former: Vec<Arc<Keeper>>,
 }
 
 #[derive(Debug, Default)]
@@ -36,12 +51,16 @@ pub struct StoredOutput {
 }
 
 impl Session {
-    pub fn new(state: ShellState) -> Self {
+    pub fn new(state: ShellState, confinement: Arc<Confinement>, store: &Store) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
             project_dir: state.cwd.clone(),
+            confinement,
+            scope: Mutex::new(vec![state.cwd.clone()]),
+            tmp: store.temporary_directory(),
             state: Mutex::new(state),
-            keeper: tokio::sync::Mutex::new(None),
+            keeper: tokio::sync::Mutex::default(),
+            notes: Mutex::default(),
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
@@ -66,13 +85,44 @@ impl Session {
         self.project_dir.clone()
     }
 
-    /// The living keeper, made anew when there is none.
+    /// The living keeper, made anew when there is none, or when the scope has grown beyond what it was restricted to: its
+    /// commands run on, later ones get the new one.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let mut keeper = self.keeper.lock().await;
-        match keeper.as_ref().filter(|keeper| !keeper.is_dead()) {
-            Some(keeper) => Ok(keeper.clone()),
-            None => Ok(keeper.insert(Arc::new(Keeper::launch().await?)).clone()),
+        let mut keepers = self.keeper.lock().await;
+        let scope = lock(&self.scope).clone();
+        if let Some(current) =
+            keepers.current.take_if(|current| current.is_dead() || !covers(current.profile(), &scope))
+        {
+            // The shell that waits would run where the old keeper lets it.
+            drop(self.next_shell.take().await);
+            keepers.former.push(current);
+            keepers.former.retain(|former| !former.is_dead());
         }
+        if let Some(current) = &keepers.current {
+            return Ok(current.clone());
+        }
+        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
+        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
+        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
+        let profile = self.confinement.profile(&scope, tmp).await.map_err(weak)?;
+        let keeper = Arc::new(self.confinement.keeper(profile).await?);
+        Ok(keepers.current.insert(keeper).clone())
+    }
+
+    /// Something that the agent should know with its next result.
+    pub fn note(&self, note: String) {
+        lock(&self.notes).push(note);
+    }
+
+    /// What the sandbox did by itself since the last result, and why.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *lock(&self.notes));
+        // Somebody who starts a keeper right now has nothing to tell.
+        if let Ok(keepers) = self.keeper.try_lock() {
+            let all = keepers.current.iter().chain(&keepers.former);
+            notes.extend(all.flat_map(|keeper| keeper.take_notes()));
+        }
+        notes
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -138,8 +188,14 @@ impl Session {
         }
         self.tasks.clear();
         drop(self.next_shell.take().await);
-        *self.keeper.lock().await = None;
+        *self.keeper.lock().await = Keepers::default();
     }
+}
+
+/// Whether a keeper can run commands for that scope. A level or mode without writable directories covers everything.
+fn covers(profile: &Profile, scope: &[PathBuf]) -> bool {
+    let seen = |directory: &PathBuf| profile.visible.iter().any(|visible| directory.starts_with(visible));
+    scope.iter().all(seen)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
