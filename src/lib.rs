@@ -11,6 +11,7 @@
 //! - [`exec`]: running commands, from permit to result.
 //! - [`files`]: showing, editing, making and searching the files in scope.
 //! - [`keeper`]: the processes between us and a command, which end it when we go.
+//! - [`sandbox`]: what the keeper may do and see, enforced by the kernel.
 //!
 //! `ARCHITECTURE.md` says what each of them must not do.
 
@@ -20,9 +21,11 @@ pub mod exec;
 pub mod files;
 pub mod gate;
 pub mod keeper;
+pub mod packed;
 pub mod policy;
 pub mod random;
 pub mod reference;
+pub mod sandbox;
 pub mod server;
 pub mod spelling;
 pub mod tools;

@@ -38,9 +38,10 @@ fn module_of(path: &Path) -> String {
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("spelling", &[]),
     ("random", &[]),
+    ("packed", &[]),
     ("policy", &[]),
-    ("sandbox", &[]),
-    ("keeper", &["sandbox"]),
+    ("sandbox", &["packed", "config"]),
+    ("keeper", &["packed", "sandbox"]),
     ("gate", &["policy"]),
     ("exec", &["keeper", "sandbox", "gate", "policy", "random", "config"]),
     ("files", &["gate", "policy", "random", "spelling"]),

@@ -1,10 +1,15 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, each shortcoming with its fix.
 
+use std::path::Path;
+
 use crate::config::Config;
 use crate::exec::Shell;
+use crate::sandbox::{Level, Mode};
+use crate::server::Server;
+use crate::server::confinement::{Found, in_words};
 
 #[expect(clippy::print_stdout, reason = "it is for the person at the terminal")]
-pub fn print(config: &Config) {
+pub async fn print(config: Config) -> anyhow::Result<()> {
     let file =
         config.file.as_ref().map_or_else(|| "none, defaults apply".to_owned(), |path| path.display().to_string());
     println!("testudo {}", env!("CARGO_PKG_VERSION"));
@@ -12,11 +17,63 @@ pub fn print(config: &Config) {
     println!("project dir     {}", config.directories.project_dir().display());
     println!("stored output   {}", config.cache_dir.display());
     println!("shell           {}", shell(&Shell::find()));
-    println!("sandbox         {}", config.sandbox_text());
     for warning in &config.warnings {
         println!("warning         {warning}");
     }
+    let server = Server::new(config)?;
+    let found = server.self_test().await.clone();
+    println!("sandbox         {}", in_words(&server.config().sandbox, Some(&found)));
+    println!("landlock        {}", landlock());
+    for finding in &found.findings {
+        println!("  {}  {}", if finding.held { "held  " } else { "BROKEN" }, finding.promise);
+    }
+    for line in advice(server.config().sandbox.mode, &found) {
+        println!("{line}");
+    }
+    server.shut_down().await;
+    Ok(())
 }
+
+fn landlock() -> String {
+    match crate::sandbox::landlock_version() {
+        0 => "not in this kernel: boot with lsm=...,landlock, or use Linux 6.2 or newer".to_owned(),
+        version @ 1..3 => format!("ABI {version}, 3 is needed: use Linux 6.2 or newer"),
+        version @ 3..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
+        version => format!("ABI {version}"),
+    }
+}
+
+/// Each shortcoming with its fix.
+fn advice(mode: Mode, found: &Found) -> Vec<String> {
+    if mode == Mode::Off || found.level == Level::Full {
+        return Vec::new();
+    }
+    let mut lines: Vec<String> = found.shortfalls.iter().map(|reason| format!("  because {reason}")).collect();
+    for (path, bad, fix) in KNOBS {
+        if std::fs::read_to_string(path).is_ok_and(|value| value.trim() == *bad) {
+            lines.push(format!("  fix     {fix}"));
+        }
+    }
+    if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
+        lines.push(
+            "  fix     this is a container: start it with --security-opt seccomp=unconfined --security-opt \
+             systempaths=unconfined, or rely on level landlock"
+                .to_owned(),
+        );
+    }
+    lines
+}
+
+/// Settings of the machine that refuse namespaces to ordinary users: where, the value that does, what to do.
+const KNOBS: &[(&str, &str, &str)] = &[
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "an AppArmor profile with `userns,` for this binary, or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+];
 
 fn shell(shell: &Shell) -> String {
     match shell {

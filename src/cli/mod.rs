@@ -57,7 +57,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             runtime()?.block_on(call::run(Server::new(config)?, tool, &words))
         }
         Command::Doctor => {
-            doctor::print(&config);
+            runtime()?.block_on(doctor::print(config))?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -67,12 +67,13 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         project = %config.directories.project_dir().display(),
-        sandbox = config.sandbox_text(),
+        sandbox = %config.sandbox.mode,
         transport = ?config.transport,
         "testudo serves"
     );
     let (transport, http) = (config.transport, config.http.clone());
     let server: Arc<Server> = Server::new(config)?;
+    server.self_test().await;
     match transport {
         Transport::Stdio => crate::transport::stdio::serve(server).await,
         Transport::Http => serve_http(server, http).await,

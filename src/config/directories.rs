@@ -1,38 +1,91 @@
 use std::path::{Path, PathBuf};
 
-/// Where work happens: absolute, existing directories.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// What the flags say about directories: absolute and existing.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Directories {
     pub launch_dir: PathBuf,
+    /// `--workdir` was given, rather than taken from where the server was started.
+    pub launch_dir_is_explicit: bool,
     pub project_dir: Option<PathBuf>,
     pub workspace_dir: Option<PathBuf>,
     /// The operator's ceiling; empty when there is none.
     pub allow_dirs: Vec<PathBuf>,
+    pub home: Option<PathBuf>,
+}
+
+/// A root that the client offers, by the name it uses and by its real one.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OfferedRoot {
+    pub named: PathBuf,
+    pub real: PathBuf,
+}
+
+/// What follows from flags and roots together.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Placed {
+    pub project_dir: PathBuf,
+    /// Where a session begins.
+    pub start: PathBuf,
+    pub directories: Vec<PathBuf>,
+    /// Roots that the ceiling keeps out.
+    pub ignored: Vec<PathBuf>,
 }
 
 impl Directories {
+    /// Where work happens when the client offers no roots.
     pub fn project_dir(&self) -> &Path {
         self.project_dir.as_ref().unwrap_or(&self.launch_dir)
     }
 
-    /// What file tools may touch: project and workspace, or what of them lies beneath the ceiling. Where nothing does, the
-    /// ceiling itself is what the operator can have meant.
-    pub fn scope(&self) -> Vec<PathBuf> {
-        let wanted = [Some(self.project_dir().to_owned()), self.workspace_dir.clone()];
-        let wanted: Vec<PathBuf> = wanted.into_iter().flatten().collect();
+    /// Started in `/` or in the home directory with nothing said: neither can be meant as a project.
+    pub fn says_nothing(&self) -> bool {
+        let homeless = self.launch_dir == Path::new("/") || self.home.as_ref() == Some(&self.launch_dir);
+        let said = self.project_dir.is_some() || self.workspace_dir.is_some() || !self.allow_dirs.is_empty();
+        homeless && !said && !self.launch_dir_is_explicit
+    }
+
+    pub fn place(&self, roots: &[OfferedRoot]) -> Placed {
+        let (inside, outside): (Vec<_>, Vec<_>) = roots.iter().partition(|root| self.is_allowed(&root.real));
+        let ignored = outside.into_iter().map(|root| root.named.clone()).collect();
+        let (project_dir, directories) = match inside.first() {
+            Some(first) => {
+                (first.named.clone(), inside.iter().flat_map(|root| [&root.named, &root.real]).cloned().collect())
+            }
+            None if self.says_nothing() => (self.home.clone().unwrap_or_else(|| self.launch_dir.clone()), Vec::new()),
+            None => self.from_flags(),
+        };
+        let mut directories: Vec<PathBuf> = directories;
+        directories.sort();
+        directories.dedup();
+        let stays = self.launch_dir_is_explicit && directories.iter().any(|dir| self.launch_dir.starts_with(dir));
+        let start = if stays { self.launch_dir.clone() } else { project_dir.clone() };
+        Placed { project_dir, start, directories, ignored }
+    }
+
+    fn is_allowed(&self, path: &Path) -> bool {
+        self.allow_dirs.is_empty() || self.allow_dirs.iter().any(|allowed| path.starts_with(allowed))
+    }
+
+    /// Project and workspace, or what of them lies beneath the ceiling. Where nothing does, the ceiling itself is what the
+    /// operator can have meant.
+    fn from_flags(&self) -> (PathBuf, Vec<PathBuf>) {
+        let project = self.project_dir().to_owned();
+        let wanted: Vec<PathBuf> = [Some(project.clone()), self.workspace_dir.clone()].into_iter().flatten().collect();
         if self.allow_dirs.is_empty() {
-            return wanted;
+            return (project, wanted);
         }
         let both = |a: &PathBuf, b: &PathBuf| match (a.starts_with(b), b.starts_with(a)) {
             (true, _) => Some(a.clone()),
             (_, true) => Some(b.clone()),
             _ => None,
         };
-        let inside: Vec<PathBuf> = wanted
-            .iter()
-            .flat_map(|dir| self.allow_dirs.iter().filter_map(move |allowed| both(dir, allowed)))
-            .collect();
-        if inside.is_empty() { self.allow_dirs.clone() } else { inside }
+        let shared = |dir| self.allow_dirs.iter().filter_map(move |allowed| both(dir, allowed));
+        let mut inside: Vec<PathBuf> = wanted.iter().flat_map(shared).collect();
+        if inside.is_empty() {
+            inside.clone_from(&self.allow_dirs);
+        }
+        let project = if self.is_allowed(&project) { project } else { inside[0].clone() };
+        (project, inside)
     }
 }
 
@@ -40,25 +93,58 @@ impl Directories {
 mod tests {
     use super::*;
 
+    fn paths(text: &str) -> Vec<PathBuf> {
+        text.split_whitespace().map(PathBuf::from).collect()
+    }
+
+    /// One row a right: who chooses the project, what is in scope, what is kept out.
     #[test]
-    fn the_ceiling_bounds_the_scope() {
+    fn flags_and_roots_place_the_work() {
+        let launch =
+            |dir: &str| Directories { launch_dir: dir.into(), home: Some("/home/u".into()), ..Directories::default() };
+        let explicit = |dir: &str| Directories { launch_dir_is_explicit: true, ..launch(dir) };
+        let project = |dir: &str| Directories { project_dir: Some(dir.into()), ..launch("/l") };
+        let ceiling = |dirs: &str, launch: Directories| Directories { allow_dirs: paths(dirs), ..launch };
+        let workspace = |dir: &str, launch: Directories| Directories { workspace_dir: Some(dir.into()), ..launch };
         let rows = [
-            ("/w", None, "", "/w"),
-            ("/w", Some("/x"), "", "/w /x"),
-            ("/w/a", Some("/x"), "/w", "/w/a"),
-            ("/w", None, "/w/a /w/b", "/w/a /w/b"),
-            ("/w", None, "/x", "/x"),
-            ("/w2", None, "/w", "/w"),
+            // flags, roots → project dir, start, scope, ignored
+            (launch("/w"), "", "/w", "/w", "/w", ""),
+            (project("/p"), "", "/p", "/p", "/p", ""),
+            (workspace("/x", launch("/w")), "", "/w", "/w", "/w /x", ""),
+            (project("/p"), "/r /s", "/r", "/r", "/r /s", ""),
+            (workspace("/x", launch("/w")), "/r", "/r", "/r", "/r", ""),
+            (explicit("/r/sub"), "/r", "/r", "/r/sub", "/r", ""),
+            (explicit("/elsewhere"), "/r", "/r", "/r", "/r", ""),
+            (ceiling("/w", launch("/w/a")), "", "/w/a", "/w/a", "/w/a", ""),
+            (ceiling("/w/a /w/b", launch("/w")), "", "/w/a", "/w/a", "/w/a /w/b", ""),
+            (ceiling("/x", launch("/w")), "", "/x", "/x", "/x", ""),
+            (ceiling("/w", launch("/w2")), "", "/w", "/w", "/w", ""),
+            (ceiling("/w", launch("/w")), "/o /w/in", "/w/in", "/w/in", "/w/in", "/o"),
+            (ceiling("/w", launch("/w")), "/o", "/w", "/w", "/w", "/o"),
+            (launch("/"), "", "/home/u", "/home/u", "", ""),
+            (launch("/home/u"), "", "/home/u", "/home/u", "", ""),
+            (launch("/home/u"), "/home/u/p", "/home/u/p", "/home/u/p", "/home/u/p", ""),
+            (explicit("/home/u"), "", "/home/u", "/home/u", "/home/u", ""),
         ];
-        let paths = |text: &str| text.split_whitespace().map(PathBuf::from).collect::<Vec<_>>();
-        for (launch, workspace, allowed, want) in rows {
-            let directories = Directories {
-                launch_dir: launch.into(),
-                project_dir: None,
-                workspace_dir: workspace.map(PathBuf::from),
-                allow_dirs: paths(allowed),
+        for (flags, roots, project, start, scope, ignored) in rows {
+            let offered: Vec<OfferedRoot> =
+                paths(roots).into_iter().map(|root| OfferedRoot { named: root.clone(), real: root }).collect();
+            let want = Placed {
+                project_dir: project.into(),
+                start: start.into(),
+                directories: paths(scope),
+                ignored: paths(ignored),
             };
-            assert_eq!(directories.scope(), paths(want), "{launch} {allowed}");
+            assert_eq!(flags.place(&offered), want, "{flags:?} {roots}");
         }
+    }
+
+    #[test]
+    fn a_root_behind_a_link_is_in_scope_by_both_names_and_judged_by_the_real_one() {
+        let root = OfferedRoot { named: "/w/link".into(), real: "/o/real".into() };
+        let free = Directories { launch_dir: "/l".into(), ..Directories::default() };
+        assert_eq!(free.place(std::slice::from_ref(&root)).directories, paths("/o/real /w/link"));
+        let bounded = Directories { allow_dirs: paths("/w"), ..free };
+        assert_eq!(bounded.place(&[root]).ignored, paths("/w/link"));
     }
 }

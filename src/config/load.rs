@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
-use super::{Config, DEFAULTS, Directories, Log, Sandbox, Transport};
+use super::{Config, DEFAULTS, Directories, Log, Transport};
 
 /// Where settings come from besides the embedded defaults.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,8 @@ struct Written {
     background_timeout: u64,
     #[serde(deserialize_with = "super::size")]
     max_file_size: u64,
-    sandbox: Sandbox,
+    sandbox: crate::sandbox::Settings,
+    env: crate::exec::EnvironmentSettings,
     policy: crate::policy::Settings,
     http: super::http::Written,
     log: Log,
@@ -120,6 +121,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         policy: written.policy,
         sandbox: written.sandbox,
         http,
+        env: written.env,
         log: written.log,
         directories,
         cache_dir: user_dir(source, "XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),
@@ -287,6 +289,8 @@ fn directories(written: &Written, source: &Source) -> Result<Directories, Config
         project_dir: if project.is_empty() { None } else { Some(existing("--project-dir", project)?) },
         workspace_dir: if workspace.is_empty() { None } else { Some(existing("--workspace-dir", workspace)?) },
         allow_dirs: allowed.map(|text| existing("--allow-dir", text)).collect::<Result<_, _>>()?,
+        launch_dir_is_explicit: written.workdir != ".",
+        home: variable(source, "HOME").and_then(|home| Path::new(home).canonicalize().ok()),
     })
 }
 
@@ -295,7 +299,7 @@ fn files(written: &Written, source: &Source) -> Result<crate::files::Settings, C
     let patterns: Vec<String> = written.deny_dir.iter().map(str::to_owned).collect();
     Ok(crate::files::Settings {
         max_file_size: written.max_file_size,
-        read_only: written.sandbox.mode == "read-only",
+        read_only: written.sandbox.mode == crate::sandbox::Mode::ReadOnly,
         deny: crate::files::DenyGlobs::new(&patterns, home.as_deref())
             .map_err(|reason| ConfigError::BadValue { origin: "--deny-dir".to_owned(), reason })?,
         home,

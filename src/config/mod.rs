@@ -12,9 +12,9 @@ mod size;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub use directories::Directories;
+pub use directories::{Directories, OfferedRoot};
 pub use load::{ConfigError, Source, load};
-pub use size::size;
+pub use size::{parse as parse_size, size};
 
 /// The embedded manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
@@ -28,7 +28,8 @@ pub struct Config {
     pub exec: crate::exec::Settings,
     pub files: crate::files::Settings,
     pub policy: crate::policy::Settings,
-    pub sandbox: Sandbox,
+    pub sandbox: crate::sandbox::Settings,
+    pub env: crate::exec::EnvironmentSettings,
     pub http: crate::transport::Settings,
     pub log: Log,
     /// The file that was read, if there was one.
@@ -46,14 +47,6 @@ pub struct Config {
 pub enum Transport {
     Stdio,
     Http,
-}
-
-/// `[sandbox]`.
-#[derive(Clone, Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Sandbox {
-    pub mode: String,
-    pub network: String,
 }
 
 /// `[log]`.
@@ -79,11 +72,4 @@ pub enum LogLevel {
 pub enum LogFormat {
     Text,
     Json,
-}
-
-impl Config {
-    /// What is enforced, in words for agents and people.
-    pub fn sandbox_text(&self) -> String {
-        "none yet: commands run with the server's own rights".to_owned()
-    }
 }

@@ -3,6 +3,8 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use super::secret_names;
+
 /// Nothing may wait for a person: pagers print, editors fail, prompts are refused.
 const FIXED: [(&str, &str); 10] = [
     ("TESTUDO", "1"),
@@ -17,19 +19,85 @@ const FIXED: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// They make a shell run something before, around or after the text it was given.
-const SHELL_STARTUP: [&str; 8] =
-    ["BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "PS4", "PROMPT_COMMAND", "CDPATH", "GLOBIGNORE"];
+/// They make a shell or the loader run something before, around or after what it was given.
+const STARTUP: [&str; 17] = [
+    "BASH_ENV",
+    "ENV",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "PS4",
+    "PROMPT_COMMAND",
+    "CDPATH",
+    "GLOBIGNORE",
+    "ZDOTDIR",
+    "GCONV_PATH",
+    "GETCONF_DIR",
+    "HOSTALIASES",
+    "LOCPATH",
+    "MALLOC_TRACE",
+    "NLSPATH",
+    "RESOLV_HOST_CONF",
+    "TZDIR",
+];
+/// The same, by how they begin: functions, the loaders of Linux and macOS.
+const STARTUP_PREFIXES: [&[u8]; 3] = [b"BASH_FUNC_", b"LD_", b"DYLD_"];
+
+/// Directories of the server's, where its commands cannot write.
+const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
 /// Where programs are looked for when the server itself was started without a PATH.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// `[env]` of the configuration.
+#[derive(Clone, Debug, Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    pub login: Login,
+    /// Names that are passed on although they look like secrets; `*` matches any part.
+    pub pass: Vec<String>,
+}
+
+impl Settings {
+    /// Whether somebody named this variable as one that commands may have.
+    pub fn passes(&self, name: &OsStr) -> bool {
+        let name = name.to_string_lossy();
+        self.pass.iter().any(|pattern| matches(pattern, &name))
+    }
+}
+
+/// `*` is any part of a name.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => {
+            name.starts_with(head)
+                && (head.len()..=name.len()).any(|at| name.is_char_boundary(at) && matches(rest, &name[at..]))
+        }
+    }
+}
+
+/// Whether a login shell is asked what it would add.
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum Login {
+    /// When the server was started without one.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
 /// From the server's own environment.
-pub fn initial(server: impl IntoIterator<Item = (OsString, OsString)>) -> Vec<(OsString, OsString)> {
-    let mut environment: Vec<(OsString, OsString)> = server
-        .into_iter()
-        .filter(|(name, _)| !is_startup(name) && FIXED.iter().all(|(fixed, _)| name != fixed))
-        .collect();
+pub fn initial(
+    server: impl IntoIterator<Item = (OsString, OsString)>,
+    settings: &Settings,
+) -> Vec<(OsString, OsString)> {
+    let withheld = |name: &OsStr, value: &OsStr| {
+        (is_startup(name) || secret_names::looks_secret(name, value)) && !settings.passes(name)
+    };
+    let set_by_us = |name: &OsStr| FIXED.iter().map(|(fixed, _)| *fixed).chain(TEMPORARY).any(|ours| name == ours);
+    let mut environment: Vec<(OsString, OsString)> =
+        server.into_iter().filter(|(name, value)| !withheld(name, value) && !set_by_us(name)).collect();
     environment.extend(FIXED.map(|(name, value)| (name.into(), value.into())));
     if !environment.iter().any(|(name, value)| name == "PATH" && !value.is_empty()) {
         environment.retain(|(name, _)| name != "PATH");
@@ -46,7 +114,8 @@ pub fn for_terminal(environment: &mut Vec<(OsString, OsString)>) {
 }
 
 fn is_startup(name: &OsStr) -> bool {
-    name.as_bytes().starts_with(b"BASH_FUNC_") || SHELL_STARTUP.iter().any(|startup| name == *startup)
+    STARTUP_PREFIXES.iter().any(|prefix| name.as_bytes().starts_with(prefix))
+        || STARTUP.iter().any(|startup| name == *startup)
 }
 
 #[cfg(test)]
@@ -59,22 +128,42 @@ mod tests {
 
     #[test]
     fn an_empty_path_becomes_a_usable_one() {
-        assert_eq!(get(&initial([("PATH".into(), "".into())]), "PATH"), Some(OsStr::new(DEFAULT_PATH)));
-        assert_eq!(get(&initial([]), "PATH"), Some(OsStr::new(DEFAULT_PATH)));
-        assert_eq!(get(&initial([("PATH".into(), "/x".into())]), "PATH"), Some(OsStr::new("/x")));
+        assert_eq!(
+            get(&initial([("PATH".into(), "".into())], &Settings::default()), "PATH"),
+            Some(OsStr::new(DEFAULT_PATH))
+        );
+        assert_eq!(get(&initial([], &Settings::default()), "PATH"), Some(OsStr::new(DEFAULT_PATH)));
+        assert_eq!(get(&initial([("PATH".into(), "/x".into())], &Settings::default()), "PATH"), Some(OsStr::new("/x")));
     }
 
     #[test]
     fn nothing_that_hijacks_a_shell_or_waits_for_a_person_gets_through() {
-        let environment = initial([
-            ("BASH_ENV".into(), "/evil".into()),
-            ("BASH_FUNC_ls%%".into(), "() { evil; }".into()),
-            ("PAGER".into(), "less".into()),
-            ("KEEP".into(), "me".into()),
-        ]);
+        let environment = initial(
+            [
+                ("BASH_ENV".into(), "/evil".into()),
+                ("BASH_FUNC_ls%%".into(), "() { evil; }".into()),
+                ("PAGER".into(), "less".into()),
+                ("KEEP".into(), "me".into()),
+            ],
+            &Settings::default(),
+        );
         assert_eq!(get(&environment, "BASH_ENV"), None);
+        assert_eq!(get(&initial([("LD_PRELOAD".into(), "x".into())], &Settings::default()), "LD_PRELOAD"), None);
         assert_eq!(get(&environment, "BASH_FUNC_ls%%"), None);
         assert_eq!(get(&environment, "PAGER"), Some(OsStr::new("cat")));
         assert_eq!(get(&environment, "KEEP"), Some(OsStr::new("me")));
+    }
+
+    #[test]
+    fn secrets_are_withheld_unless_they_are_named() {
+        let server = || [("GITHUB_TOKEN".into(), "x".into()), ("NPM_TOKEN".into(), "y".into())];
+        let passing = |pass: &[&str]| Settings {
+            pass: pass.iter().map(|name| (*name).to_owned()).collect(),
+            ..Settings::default()
+        };
+        assert_eq!(get(&initial(server(), &passing(&[])), "GITHUB_TOKEN"), None);
+        assert_eq!(get(&initial(server(), &passing(&["GITHUB_*"])), "GITHUB_TOKEN"), Some(OsStr::new("x")));
+        assert_eq!(get(&initial(server(), &passing(&["GITHUB_*"])), "NPM_TOKEN"), None);
+        assert_eq!(get(&initial(server(), &passing(&["*_TOKEN"])), "NPM_TOKEN"), Some(OsStr::new("y")));
     }
 }

@@ -4,17 +4,35 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
 
 use super::process::Process;
 use super::shell::memory_file;
 use super::socket::Socket;
-use crate::keeper::protocol::{READY, Report, SUBCOMMAND, Start, Step};
+use crate::keeper::protocol::{FAILED, NOTE, PROBE, READY, Report, SUBCOMMAND, Start, Step};
+use crate::sandbox::Profile;
+use crate::sandbox::support::{self, Finding};
 
 #[derive(Debug)]
 pub struct Keeper {
-    socket: Socket,
+    socket: Arc<Socket>,
+    /// To the guard, which stays outside what the keeper is restricted to; its hang-up ends everything.
+    #[expect(dead_code, reason = "held open, not yet spoken to")]
+    guard: Socket,
+    profile: Profile,
+    life: Arc<KeeperLife>,
+    /// Ends the listening, which would otherwise hold the socket open.
+    _over: tokio_util::sync::DropGuard,
+}
+
+/// What is heard of a keeper between requests.
+#[derive(Debug, Default)]
+struct KeeperLife {
     dead: AtomicBool,
+    notes: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +41,10 @@ pub enum KeeperError {
     Launch(#[source] io::Error),
     #[error("the keeper did not become ready")]
     NotReady,
+    #[error("the sandbox could not be put up: {0}")]
+    Restrict(String),
+    #[error("{0}")]
+    Refused(String),
     #[error("the keeper, the process that runs this session's commands, has died")]
     Dead,
     #[error("failed to prepare the command: {0}")]
@@ -37,9 +59,10 @@ pub enum KeeperError {
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 impl Keeper {
-    /// Starts our own binary again as the guard, which makes the keeper.
-    pub async fn launch() -> Result<Self, KeeperError> {
+    /// Starts our own binary again as the guard, which makes the keeper; it is restricted when this returns.
+    pub async fn launch(profile: Profile) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
+        let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
         // The posix_spawn path: no fork of this process, whatever its size. Dropping the handle leaves the reaping to
         // tokio; the guard ends by itself when our socket closes.
         tokio::process::Command::new("/proc/self/exe")
@@ -49,23 +72,70 @@ impl Keeper {
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
+            .stdout(Stdio::from(guards))
             .spawn()
             .map_err(KeeperError::Launch)?;
+        let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
+        guard.send(b"profile", &[encoded.as_fd()]).await.map_err(KeeperError::Launch)?;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
-            Ok(message) if message == READY => Ok(Self { socket, dead: AtomicBool::new(false) }),
-            _ => Err(KeeperError::NotReady),
+            Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, profile)),
+            Ok(message) => Err(match message.strip_prefix(FAILED) {
+                Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
+                None => KeeperError::NotReady,
+            }),
+            Err(_) => Err(KeeperError::NotReady),
         }
+    }
+
+    fn listened_to(socket: Socket, guard: Socket, profile: Profile) -> Self {
+        let (socket, life, over) = (Arc::new(socket), Arc::new(KeeperLife::default()), CancellationToken::new());
+        let keeper =
+            Self { socket: socket.clone(), guard, profile, life: life.clone(), _over: over.clone().drop_guard() };
+        tokio::spawn(async move {
+            tokio::select! {
+                () = listen(&socket, &life) => {}
+                () = over.cancelled() => {}
+            }
+        });
+        keeper
+    }
+
+    /// What it had to end by itself since the last time somebody asked, and why.
+    pub fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.life.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What it was restricted to.
+    pub fn profile(&self) -> &Profile {
+        &self.profile
+    }
+
+    /// Breaks every promise on purpose, from inside, and tells which held.
+    pub async fn probe(&self) -> Result<Vec<Finding>, KeeperError> {
+        let (answer, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
+        self.socket.send(PROBE, &[theirs.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
+        drop(theirs);
+        let message = tokio::time::timeout(READY_WITHIN, answer.receive()).await.map_err(|_| KeeperError::NotReady)?;
+        support::decode(&message).map_err(|_| KeeperError::Dead)
     }
 
     /// Known to have failed us, or its end of the socket has closed.
     pub fn is_dead(&self) -> bool {
-        self.dead.load(Ordering::Relaxed) || self.socket.is_closed()
+        self.life.dead.load(Ordering::Relaxed) || self.socket.is_closed()
     }
 
     /// The next command gets a new keeper.
     fn mark_dead(&self) {
-        self.dead.store(true, Ordering::Relaxed);
+        self.life.dead.store(true, Ordering::Relaxed);
+    }
+
+    /// Commands find their temporary directory through a variable; one that a command exported is left alone.
+    fn with_tmp(&self, start: &Start) -> Start {
+        let mut start = start.clone();
+        if start.environment.iter().all(|(name, _)| name != "TMPDIR") {
+            start.environment.push(("TMPDIR".into(), self.profile.tmp_seen().into()));
+        }
+        start
     }
 
     /// Has the keeper start a command; `descriptors` are stdin, stdout, stderr and then the command's own.
@@ -75,6 +145,7 @@ impl Keeper {
         start: &Start,
         descriptors: Vec<OwnedFd>,
     ) -> Result<(Process, Option<OwnedFd>), KeeperError> {
+        let start = &self.with_tmp(start);
         let description = memory_file(c"start", &start.encode()).map_err(KeeperError::Prepare)?;
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         let mut all: Vec<BorrowedFd<'_>> = vec![description.as_fd(), theirs.as_fd()];
@@ -93,6 +164,19 @@ impl Keeper {
                 self.mark_dead();
                 Err(KeeperError::Dead)
             }
+        }
+    }
+}
+
+async fn listen(socket: &Socket, life: &KeeperLife) {
+    loop {
+        let message = socket.receive().await;
+        if message.is_empty() {
+            return life.dead.store(true, Ordering::Relaxed);
+        }
+        if let Some(note) = message.strip_prefix(NOTE) {
+            let note = String::from_utf8_lossy(note).into_owned();
+            life.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -50,6 +50,21 @@ impl Store {
             seen: 0,
             loss: None,
         }
+    }
+
+    /// A new directory that goes with the store, for a session's temporary files. Open to every user inside, because a
+    /// session may have several; the way to it is closed to everybody else.
+    pub fn temporary_directory(&self) -> io::Result<PathBuf> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let parent = match self.lock {
+            Some(_) => self.directory.clone(),
+            None => std::env::temp_dir().join(format!("testudo-{}", crate::random::hex::<8>())),
+        };
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
+        let directory = parent.join(format!("tmp-{number}"));
+        std::fs::create_dir(&directory)?;
+        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
+        directory.canonicalize()
     }
 
     /// Leaves nothing on disk; called when the server ends, whoever still holds it.

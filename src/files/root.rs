@@ -18,6 +18,11 @@ impl Root {
         Self::named(real.clone(), &real)
     }
 
+    /// A directory under the name that was written for it, which may lead through links.
+    pub fn as_written(path: &Path) -> std::io::Result<Self> {
+        Self::named(path.to_owned(), &path.canonicalize()?)
+    }
+
     /// A directory that agents know by another name, as a session's temporary directory is `/tmp` to them.
     pub fn named(path: PathBuf, real: &Path) -> std::io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

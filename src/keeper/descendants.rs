@@ -36,6 +36,22 @@ pub fn children() -> Vec<i32> {
     all_processes().iter().filter(|process| process.parent == own && !process.dead).map(|process| process.pid).collect()
 }
 
+/// The descendants of every child of the calling process, one list a child, without the child itself.
+pub fn trees() -> Vec<Vec<i32>> {
+    let parents = all_processes();
+    let below = |root: i32| {
+        let (mut found, mut next) = (Vec::new(), vec![root]);
+        while let Some(parent) = next.pop() {
+            let children = parents.iter().filter(|process| process.parent == parent && !process.dead);
+            let children: Vec<i32> = children.map(|process| process.pid).collect();
+            next.extend(&children);
+            found.extend(children);
+        }
+        found
+    };
+    children().into_iter().map(below).collect()
+}
+
 /// Kills until no child is left. Orphans come to us as their sub-reaper, so what forks while we look is met in the next
 /// round.
 pub fn end_all() {

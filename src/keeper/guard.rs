@@ -1,24 +1,31 @@
 //! The guard: outside every restriction, it makes the keeper, watches it and the server's socket, and when either goes
 //! it ends everything it has adopted. It does nothing else, so there is nothing in it that a command could reach.
 
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
+use super::protocol::FAILED;
 use super::sys::{self, Forked, Waited};
 use super::{descendants, keep};
+use crate::sandbox::{Doing, Failure, Level, Profile, namespaces};
 
-/// Entry point of the hidden subcommand; descriptor 0 is the session's socket.
+/// Entry point of the hidden subcommand; descriptor 0 is the session's socket, descriptor 1 the guard's own, over which
+/// the profile comes.
 pub fn main() -> io::Result<()> {
     sys::set_name(c"testudo-guard");
     // Away from the server's process group: a client that kills the whole group must not kill the guard with it.
     let _ = rustix::process::setsid();
-    let socket = take_socket()?;
+    let (socket, orders) = take_sockets()?;
     sys::become_sub_reaper();
-    let keeper = match sys::fork()? {
-        Forked::Child => keep::main(&socket),
-        Forked::Parent { child } => child,
+    let keeper = match make_keeper(&socket, &orders) {
+        Ok(keeper) => keeper,
+        Err(failure) => {
+            sys::send_message(&socket, &[FAILED, failure.to_string().as_bytes()].concat());
+            descendants::end_all();
+            return Ok(());
+        }
     };
     let signals = sys::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     loop {
@@ -42,13 +49,50 @@ pub fn main() -> io::Result<()> {
     }
 }
 
-/// Moves the socket away from descriptor 0 and leaves nothing else open: descriptor 2 is the server's log.
-fn take_socket() -> io::Result<OwnedFd> {
+/// Forks the keeper, in namespaces of its own where the profile asks for them, and lets it go on once its users are
+/// known to the kernel.
+fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<i32, Failure> {
+    let profile = receive_profile(orders).doing(|| "receive the session's profile".to_owned())?;
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
+    let (released, release) = pipe().doing(|| "make a pipe".to_owned())?;
+    let forked = match profile.level {
+        Level::Full => match namespaces::fork_inside(&profile)? {
+            0 => Forked::Child,
+            child => Forked::Parent { child },
+        },
+        Level::Landlock | Level::None => sys::fork().doing(|| "fork the keeper".to_owned())?,
+    };
+    match forked {
+        Forked::Child => {
+            sys::close(orders);
+            drop(release);
+            keep::main(socket, &profile, released)
+        }
+        Forked::Parent { child } => {
+            if profile.level == Level::Full {
+                namespaces::map_ids(child)?;
+            }
+            rustix::io::write(&release, keep::GO).doing(|| "release the keeper".to_owned())?;
+            Ok(child)
+        }
+    }
+}
+
+fn receive_profile(orders: &OwnedFd) -> io::Result<Profile> {
+    let (_, mut descriptors) = sys::receive(orders, &mut [0; 16])?;
+    let mut bytes = Vec::new();
+    std::fs::File::from(descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut bytes)?;
+    Profile::decode(&bytes).map_err(io::Error::other)
+}
+
+/// Moves the sockets away from descriptors 0 and 1 and leaves nothing else open: descriptor 2 is the server's log.
+fn take_sockets() -> io::Result<(OwnedFd, OwnedFd)> {
     let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let orders = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 4)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     drop(null);
-    sys::close_from(4);
-    Ok(socket)
+    sys::close_from(5);
+    Ok((socket, orders))
 }

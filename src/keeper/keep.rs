@@ -2,38 +2,60 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::protocol::{CONTROL, ExitStatus, FIRST_EXTRA, READY};
+use super::protocol::{CONTROL, ExitStatus, FAILED, FIRST_EXTRA, NOTE, PROBE, READY};
 use super::sys::{self, Forked, Waited};
+use super::usage::{self, Pace};
 use super::{descendants, reaper};
+use crate::sandbox::{self, Level, Profile};
+
+/// What the guard sends when the keeper may go on.
+pub const GO: &[u8] = b"g";
 
 /// Never returns: the keeper ends with its socket, its guard, or its session.
-pub fn main(socket: &OwnedFd) -> ! {
+pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
     sys::set_name(c"testudo-keeper");
     let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
-    let outcome = run(socket, guard);
+    // A killed guard must not leave us: the signal is caught, and only believed when the guard's death sent it.
+    sys::on_parent_death(libc::SIGTERM);
+    let mut go = [0; 1];
+    if !matches!(rustix::io::read(&released, &mut go), Ok(1)) {
+        sys::exit(1);
+    }
+    drop(released);
+    if let Err(failure) = sandbox::restrict(profile) {
+        sys::send_message(socket, &[FAILED, failure.to_string().as_bytes()].concat());
+        sys::exit(1);
+    }
+    let outcome = run(socket, profile, guard);
     descendants::end_all();
     sys::exit(i32::from(outcome.is_err()))
 }
 
-fn run(socket: &OwnedFd, guard: u32) -> io::Result<()> {
-    // A killed guard must not leave us: the signal is caught, and only believed when the guard's death sent it.
-    sys::on_parent_death(libc::SIGTERM);
+fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
     sys::become_sub_reaper();
     let signals = sys::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
     let mut calls = Calls::default();
     sys::send_message(socket, READY);
+    let (mut looked, mut pace) = (Instant::now(), Pace::Close);
     loop {
-        let ready = sys::wait_for(&[(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)], None);
+        let next_look = calls.are_under_way(profile).then_some(pace as i64);
+        let ready = sys::wait_for(&[(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)], next_look);
+        if next_look.is_some() && looked.elapsed() >= Duration::from_millis(pace as u64) {
+            looked = Instant::now();
+            let tell = |note: &str| sys::send_message(socket, &[NOTE, note.as_bytes()].concat());
+            pace = usage::enforce(&profile.limits, tell);
+        }
         while let Some((signal, sender)) = sys::next_signal(&signals) {
             if signal == libc::SIGTERM && sender == guard {
                 return Ok(());
             }
         }
         calls.reap();
-        if !ready[1].is_empty() && !calls.accept(socket, &signals)? {
+        if !ready[1].is_empty() && !calls.accept(socket, &signals, profile)? {
             return Ok(());
         }
     }
@@ -49,11 +71,15 @@ struct Calls {
 
 impl Calls {
     /// Reads one request and forks its reaper; `false` when the server has gone.
-    fn accept(&mut self, socket: &OwnedFd, signals: &OwnedFd) -> io::Result<bool> {
+    fn accept(&mut self, socket: &OwnedFd, signals: &OwnedFd, profile: &Profile) -> io::Result<bool> {
         let mut message = [0; 16];
         let (count, descriptors) = sys::receive(socket, &mut message)?;
         if count == 0 {
             return Ok(false);
+        }
+        if &message[..count] == PROBE {
+            probe(profile, descriptors);
+            return Ok(true);
         }
         if descriptors.len() < FIRST_EXTRA {
             return Ok(true);
@@ -71,6 +97,11 @@ impl Calls {
         Ok(true)
     }
 
+    /// Whether there is anything to count; without a sandbox nobody does.
+    fn are_under_way(&self, profile: &Profile) -> bool {
+        profile.level != Level::None && !self.reapers.is_empty()
+    }
+
     fn reap(&mut self) {
         while let Waited::Ended { pid, status } = sys::wait_any() {
             self.reapers.retain(|reaper| *reaper != pid);
@@ -81,5 +112,15 @@ impl Calls {
             let orphans = descendants::children().into_iter().filter(|pid| !self.reapers.contains(pid));
             self.sweeping = orphans.inspect(|pid| sys::kill(*pid, libc::SIGKILL)).count() > 0;
         }
+    }
+}
+
+/// Tries the boundary in a process of its own, which may break on the way.
+fn probe(profile: &Profile, mut descriptors: Vec<OwnedFd>) {
+    let Some(answer) = descriptors.pop() else { return };
+    if matches!(sys::fork(), Ok(Forked::Child)) {
+        let findings = sandbox::support::probe(profile);
+        sys::send_message(&answer, &sandbox::support::encode(&findings));
+        sys::exit(0);
     }
 }

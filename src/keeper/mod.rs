@@ -20,6 +20,7 @@ mod reaper;
 mod spawn;
 mod sys;
 mod terminal;
+mod usage;
 mod waiting;
 
 pub use guard::main;

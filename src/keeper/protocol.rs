@@ -2,14 +2,24 @@
 //! command, which may be large, travels in a memory file beside the descriptors.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
+
+use crate::packed::{Malformed, Reader, put_count, put_text};
 
 /// The hidden subcommand that turns the binary into a guard. The session's socket is its descriptor 0.
 pub const SUBCOMMAND: &str = "__keeper";
 
-/// Sent by the keeper once, when it is ready to start commands.
+/// Sent by the keeper once, when it is restricted and ready to start commands.
 pub const READY: &[u8] = b"ready";
+
+/// Sent instead of [`READY`], with the reason after it, by the guard or the keeper that could not restrict itself.
+pub const FAILED: &[u8] = b"failed ";
+
+/// Sent by the keeper with a sentence after it, when it had to end something by itself.
+pub const NOTE: &[u8] = b"note ";
+
+/// Sent to the keeper with one descriptor: try the boundary from inside, and write what was found there.
+pub const PROBE: &[u8] = b"probe";
 
 /// Descriptors that accompany a start request, in this order; further ones go where `Start::extra` says.
 pub const DESCRIPTION: usize = 0;
@@ -89,21 +99,17 @@ pub enum Order {
     End,
 }
 
-#[derive(Debug, thiserror::Error, Eq, PartialEq)]
-#[error("malformed message")]
-pub struct Malformed;
-
 impl Start {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(4096);
-        put(&mut out, self.program.as_bytes());
-        put(&mut out, self.cwd.as_os_str().as_bytes());
+        put_text(&mut out, &self.program);
+        put_text(&mut out, &self.cwd);
         put_count(&mut out, self.arguments.len());
-        self.arguments.iter().for_each(|word| put(&mut out, word.as_bytes()));
+        self.arguments.iter().for_each(|word| put_text(&mut out, word));
         put_count(&mut out, self.environment.len());
         for (name, value) in &self.environment {
-            put(&mut out, name.as_bytes());
-            put(&mut out, value.as_bytes());
+            put_text(&mut out, name);
+            put_text(&mut out, value);
         }
         put_count(&mut out, self.extra.len());
         self.extra.iter().for_each(|number| out.extend(number.to_le_bytes()));
@@ -197,39 +203,6 @@ impl Order {
             b'E' => Ok(Self::End),
             _ => Err(Malformed),
         }
-    }
-}
-
-fn put(out: &mut Vec<u8>, text: &[u8]) {
-    put_count(out, text.len());
-    out.extend(text);
-}
-
-fn put_count(out: &mut Vec<u8>, count: usize) {
-    out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl Reader<'_> {
-    fn take(&mut self, count: usize) -> Result<&[u8], Malformed> {
-        let (head, tail) = self.0.split_at_checked(count).ok_or(Malformed)?;
-        self.0 = tail;
-        Ok(head)
-    }
-
-    fn number(&mut self) -> Result<i32, Malformed> {
-        let bytes = self.take(4)?.try_into().map_err(|_| Malformed)?;
-        Ok(i32::from_le_bytes(bytes))
-    }
-
-    fn count(&mut self) -> Result<usize, Malformed> {
-        usize::try_from(self.number()?).map_err(|_| Malformed)
-    }
-
-    fn text(&mut self) -> Result<OsString, Malformed> {
-        let count = self.count()?;
-        Ok(OsString::from_vec(self.take(count)?.to_vec()))
     }
 }
 

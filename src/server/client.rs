@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::Session;
+use super::{Roots, Session, Workplace};
 use crate::tools::ToolError;
 
 /// Tells clients apart, across connections.
@@ -27,6 +27,9 @@ pub struct Client {
     /// The name of the token it came with, for the log.
     principal: String,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// Chosen by its roots; the flags decide while there are none.
+    workplace: Mutex<Option<Workplace>>,
+    roots: Roots,
     attendance: Mutex<Attendance>,
     over: CancellationToken,
 }
@@ -48,6 +51,8 @@ impl Client {
             id,
             principal: principal.into(),
             sessions: Mutex::default(),
+            workplace: Mutex::default(),
+            roots: Roots::default(),
             attendance: Mutex::new(Attendance { present: 0, last_seen: Instant::now() }),
             over: CancellationToken::new(),
         }
@@ -62,7 +67,11 @@ impl Client {
     }
 
     /// The session of that name, made on first use; the default one without a name.
-    pub fn session(&self, name: Option<&str>, make: impl FnOnce() -> Session) -> Result<Arc<Session>, ToolError> {
+    pub fn session(
+        &self,
+        name: Option<&str>,
+        make: impl FnOnce(Option<Workplace>) -> Session,
+    ) -> Result<Arc<Session>, ToolError> {
         let name = name.unwrap_or_default();
         let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         if name.len() > LONGEST_SESSION_NAME || !name.chars().all(valid) {
@@ -81,9 +90,21 @@ impl Client {
             return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
                 .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
         }
-        let session = Arc::new(make());
+        let session = Arc::new(make(lock(&self.workplace).clone()));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
+    }
+
+    /// How far the question for its roots has come.
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
+    /// Its roots have become known or have changed: every session moves, and later ones begin there.
+    pub fn move_to(&self, workplace: &Workplace) {
+        let sessions = lock(&self.sessions);
+        *lock(&self.workplace) = Some(workplace.clone());
+        sessions.values().for_each(|session| session.move_to(workplace.clone()));
     }
 
     /// While the guard lives, the client is not idle.

@@ -38,7 +38,7 @@ impl Context {
 
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let session = self.client.session(name, || self.server.new_session())?;
+        let session = self.client.session(name, |workplace| self.server.new_session(workplace))?;
         Ok(self.used.get_or_init(|| session).clone())
     }
 }

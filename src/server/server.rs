@@ -1,9 +1,11 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use super::{Call, Clients, Context, Session, instructions};
+use super::confinement::Found;
+use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
 use crate::config::Config;
-use crate::exec::{Shell, ShellState, Store};
-use crate::files::Scope;
+use crate::exec::{self, Shell, Store};
 use crate::gate::Gate;
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
@@ -15,9 +17,11 @@ pub struct Server {
     shell: Shell,
     store: Store,
     tools: Vec<&'static Entry>,
-    initial: ShellState,
+    initial: Vec<(OsString, OsString)>,
+    /// The initial environment with what a login shell adds, once it was asked.
+    login: tokio::sync::OnceCell<Vec<(OsString, OsString)>>,
+    confinement: Arc<Confinement>,
     clients: Arc<Clients>,
-    scope: Scope,
 }
 
 /// Why a call got no tool result at all.
@@ -35,22 +39,15 @@ impl Server {
             tracing::warn!(directory = %config.cache_dir.display(), %error, "long output cannot be stored");
             Store::unavailable()
         });
-        let initial = ShellState {
-            cwd: config.directories.project_dir().to_owned(),
-            environment: crate::exec::initial_environment(config.environment.clone()),
-        };
-        let scope = Scope::of_directories(&config.directories.scope(), config.files.deny.clone());
-        let scope = scope.unwrap_or_else(|error| {
-            tracing::warn!(%error, "file tools have no directory to work in");
-            Scope::new(Vec::new(), config.files.deny.clone())
-        });
+        let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
-            scope,
             gate: Gate::new(policy),
             shell: Shell::find(),
             store,
             tools: tools::offered(&config.tools),
             initial,
+            login: tokio::sync::OnceCell::new(),
+            confinement: Arc::new(Confinement::new(&config)),
             clients: Arc::default(),
             config,
         }))
@@ -63,6 +60,8 @@ impl Server {
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
+        call.client.roots().ready().await;
+        self.ask_login_shell().await;
         let _attending = call.client.attend();
         let context = Context {
             server: self.clone(),
@@ -91,7 +90,39 @@ impl Server {
     }
 
     pub fn instructions(&self) -> String {
-        instructions::text(&self.config)
+        instructions::text(&self.config, &self.workplace(&[]), self.confinement.found_so_far())
+    }
+
+    /// Before the first call of a server that was started without a shell, see [`exec::Login`]: in a sandbox without a
+    /// scope, so that start-up files which an agent may have written reach nothing.
+    async fn ask_login_shell(&self) {
+        let (server, settings) = (&self.config.environment, &self.config.env);
+        if self.login.initialized() || !exec::login_shell_wanted(server, settings) {
+            return;
+        }
+        let ask = async || {
+            let get = |name: &str| server.iter().find(|(key, _)| key == name).map(|(_, value)| PathBuf::from(value));
+            let shell = get("SHELL").filter(|shell| shell.is_absolute() && shell.exists());
+            let login = exec::Login {
+                shell: shell.unwrap_or_else(|| self.shell.path().to_owned()),
+                home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
+            };
+            let tmp = self.store.temporary_directory().ok()?;
+            let profile = self.confinement.profile(&[], &tmp).await.ok()?;
+            let keeper = exec::Keeper::launch(profile).await.ok()?;
+            Some(login.extend(&keeper, server, settings).await)
+        };
+        self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;
+    }
+
+    /// Tries the sandbox before anybody relies on it; what was found stands in the instructions.
+    pub async fn self_test(&self) -> &Found {
+        let scope = self.workplace(&[]).directories;
+        let tmp = self.store.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
+        let found = self.confinement.found(&scope, &tmp).await;
+        // An idle server has no other processes.
+        drop(self.confinement.take_spare());
+        found
     }
 
     pub fn config(&self) -> &Config {
@@ -114,9 +145,16 @@ impl Server {
         &self.clients
     }
 
+    /// Where work happens for a client with these roots.
+    pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
+        Workplace::new(&self.config.directories, roots)
+    }
+
     /// As every session begins.
-    pub fn new_session(&self) -> Session {
-        Session::new(self.initial.clone(), self.scope.clone())
+    pub fn new_session(&self, workplace: Option<Workplace>) -> Session {
+        let environment = self.login.get().unwrap_or(&self.initial).clone();
+        let workplace = workplace.unwrap_or_else(|| self.workplace(&[]));
+        Session::new(workplace, environment, self.config.files.deny.clone(), self.confinement.clone(), &self.store)
     }
 
     /// Ends every session with all its processes; safe to call more than once.
@@ -126,9 +164,12 @@ impl Server {
     }
 }
 
-/// A task that has ended announces itself once, on its session's next result.
+/// A task that has ended announces itself once, on its session's next result; so does what the sandbox did by itself.
 fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
     let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
+    for note in session.take_notes() {
+        output.add_line(&format!("[sandbox: {note}]"));
+    }
     for (id, exit_code) in session.tasks().newly_ended() {
         output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
     }

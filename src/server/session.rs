@@ -1,11 +1,14 @@
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::Tasks;
+use super::confinement::TooWeak;
 use super::next_shell::NextShell;
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
-use crate::files::{Scope, SeenFiles};
+use super::{Confinement, Tasks, Workplace};
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Store, Streams, Task};
+use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
+use crate::sandbox::{Level, Profile};
 
 /// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
 /// commands.
@@ -13,14 +16,28 @@ use crate::files::{Scope, SeenFiles};
 pub struct Session {
     /// Authenticates what a shell reports about itself.
     nonce: String,
-    project_dir: PathBuf,
     state: Mutex<ShellState>,
-    scope: Mutex<Scope>,
+    confinement: Arc<Confinement>,
+    /// Scope of the file tools and what commands may write come from the same place.
+    workplace: Mutex<Workplace>,
+    deny: DenyGlobs,
+    /// Held open, with whether `/tmp` is the session's own in it.
+    scope: Mutex<Option<(bool, Scope)>>,
     seen_files: SeenFiles,
-    keeper: tokio::sync::Mutex<Option<Arc<Keeper>>>,
+    /// The session's temporary directory, as the host sees it.
+    tmp: std::io::Result<PathBuf>,
+    keeper: tokio::sync::Mutex<Keepers>,
+    notes: Mutex<Vec<String>>,
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
+}
+
+/// The keeper of commands to come, and those before it whose commands still run.
+#[derive(Debug, Default)]
+struct Keepers {
+    current: Option<Arc<Keeper>>,
+    former: Vec<Arc<Keeper>>,
 }
 
 #[derive(Debug, Default)]
@@ -40,14 +57,24 @@ pub struct StoredOutput {
 }
 
 impl Session {
-    pub fn new(state: ShellState, scope: Scope) -> Self {
+    pub fn new(
+        workplace: Workplace,
+        environment: Vec<(OsString, OsString)>,
+        deny: DenyGlobs,
+        confinement: Arc<Confinement>,
+        store: &Store,
+    ) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
-            project_dir: state.cwd.clone(),
-            state: Mutex::new(state),
-            scope: Mutex::new(scope),
+            confinement,
+            state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
+            workplace: Mutex::new(workplace),
+            deny,
+            scope: Mutex::default(),
             seen_files: SeenFiles::default(),
-            keeper: tokio::sync::Mutex::new(None),
+            tmp: store.temporary_directory(),
+            keeper: tokio::sync::Mutex::default(),
+            notes: Mutex::default(),
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
@@ -66,13 +93,40 @@ impl Session {
         *lock(&self.state) = state;
     }
 
-    /// What file tools may touch, as of now.
+    /// What file tools may touch, as of now: the workplace and the session's temporary directory under the name that its
+    /// commands know.
     pub fn scope(&self) -> Scope {
-        lock(&self.scope).clone()
+        let directories = lock(&self.workplace).directories.clone();
+        let level = self.confinement.found_so_far().map_or(Level::None, |found| found.level);
+        let private = Profile::can_have_private_tmp(level, &directories);
+        let mut scope = lock(&self.scope);
+        match &*scope {
+            Some((known, scope)) if *known == private => scope.clone(),
+            _ => scope.insert((private, self.open_scope(&directories, private))).1.clone(),
+        }
     }
 
-    pub fn set_scope(&self, scope: Scope) {
-        *lock(&self.scope) = scope;
+    fn open_scope(&self, directories: &[PathBuf], private: bool) -> Scope {
+        let mut roots: Vec<Root> = directories.iter().filter_map(|path| Root::as_written(path).ok()).collect();
+        if let Ok(tmp) = &self.tmp {
+            let seen = if private { PathBuf::from("/tmp") } else { tmp.clone() };
+            roots.extend(Root::named(seen, tmp));
+        }
+        Scope::new(roots, self.deny.clone())
+    }
+
+    /// The client's roots have changed. A cwd that is no longer in scope returns to the project directory.
+    pub fn move_to(&self, workplace: Workplace) {
+        let mut state = lock(&self.state);
+        if !workplace.contains(&state.cwd) {
+            state.cwd.clone_from(&workplace.project_dir);
+        }
+        *lock(&self.workplace) = workplace;
+        *lock(&self.scope) = None;
+    }
+
+    pub fn workplace(&self) -> Workplace {
+        lock(&self.workplace).clone()
     }
 
     /// The files as this session last saw them.
@@ -82,17 +136,49 @@ impl Session {
 
     /// Back to where work happens, for a cwd that no longer exists.
     pub fn return_to_project(&self) -> PathBuf {
-        lock(&self.state).cwd.clone_from(&self.project_dir);
-        self.project_dir.clone()
+        let project = lock(&self.workplace).project_dir.clone();
+        lock(&self.state).cwd.clone_from(&project);
+        project
     }
 
-    /// The living keeper, made anew when there is none.
+    /// The living keeper, made anew when there is none, or when the scope has grown beyond what it was restricted to: its
+    /// commands run on, later ones get the new one.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let mut keeper = self.keeper.lock().await;
-        match keeper.as_ref().filter(|keeper| !keeper.is_dead()) {
-            Some(keeper) => Ok(keeper.clone()),
-            None => Ok(keeper.insert(Arc::new(Keeper::launch().await?)).clone()),
+        let mut keepers = self.keeper.lock().await;
+        let scope = lock(&self.workplace).directories.clone();
+        if let Some(current) =
+            keepers.current.take_if(|current| current.is_dead() || !covers(current.profile(), &scope))
+        {
+            // The shell that waits would run where the old keeper lets it.
+            drop(self.next_shell.take().await);
+            keepers.former.push(current);
+            keepers.former.retain(|former| !former.is_dead());
         }
+        if let Some(current) = &keepers.current {
+            return Ok(current.clone());
+        }
+        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
+        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
+        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
+        let profile = self.confinement.profile(&scope, tmp).await.map_err(weak)?;
+        let keeper = Arc::new(self.confinement.keeper(profile).await?);
+        Ok(keepers.current.insert(keeper).clone())
+    }
+
+    /// Something that the agent should know with its next result.
+    pub fn note(&self, note: String) {
+        lock(&self.notes).push(note);
+    }
+
+    /// What the sandbox did by itself since the last result, and why.
+    pub fn take_notes(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *lock(&self.notes));
+        // Somebody who starts a keeper right now has nothing to tell.
+        if let Ok(keepers) = self.keeper.try_lock() {
+            let all = keepers.current.iter().chain(&keepers.former);
+            notes.extend(all.flat_map(|keeper| keeper.take_notes()));
+        }
+        notes
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -158,8 +244,14 @@ impl Session {
         }
         self.tasks.clear();
         drop(self.next_shell.take().await);
-        *self.keeper.lock().await = None;
+        *self.keeper.lock().await = Keepers::default();
     }
+}
+
+/// Whether a keeper can run commands for that scope. A level or mode without writable directories covers everything.
+fn covers(profile: &Profile, scope: &[PathBuf]) -> bool {
+    let seen = |directory: &PathBuf| profile.visible.iter().any(|visible| directory.starts_with(visible));
+    scope.iter().all(seen)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

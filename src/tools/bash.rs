@@ -336,8 +336,8 @@ fn keeper_error(session: &Session, error: &KeeperError) -> ToolError {
              with cwd and variables as before.",
         ),
         KeeperError::Execute { .. } | KeeperError::Prepare(_) => ToolError::new(text).hint("Nothing was run."),
-        KeeperError::Launch(_) | KeeperError::NotReady => {
-            ToolError::new(text).hint("Nothing was run. `testudo doctor` shows what this machine lacks.")
+        KeeperError::Launch(_) | KeeperError::NotReady | KeeperError::Restrict(_) | KeeperError::Refused(_) => {
+            ToolError::new(text).hint("Nothing was run. `testudo doctor` shows what this machine lacks and the fix.")
         }
     }
 }

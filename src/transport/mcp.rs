@@ -7,15 +7,16 @@ use axum::http::request::Parts;
 use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
+    CustomRequest, CustomResult, ErrorCode, Extensions, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
     ServerConfig, ToolAnnotations,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::auth::Principal;
 use super::endpoint::SESSION_HEADER;
+use super::roots;
 use crate::server::{Call, Client, ClientId, ProgressSink, Server};
 use crate::tools::{self, Entry, Image, ToolOutput};
 
@@ -30,12 +31,11 @@ impl Handler {
     }
 
     /// Who asks. Over HTTP the request says it: by its protocol session, or by its token where there are none.
-    fn client(&self, context: &RequestContext<RoleServer>) -> Arc<Client> {
+    fn client(&self, extensions: &Extensions, has_initialize: bool) -> Arc<Client> {
         let clients = self.server.clients();
-        let Some(parts) = context.extensions.get::<Parts>() else { return clients.local() };
+        let Some(parts) = extensions.get::<Parts>() else { return clients.local() };
         let principal = parts.extensions.get::<Principal>().map_or("", |principal| &principal.0);
-        let session =
-            parts.headers.get(SESSION_HEADER).filter(|_| has_initialize(context)).and_then(|id| id.to_str().ok());
+        let session = parts.headers.get(SESSION_HEADER).filter(|_| has_initialize).and_then(|id| id.to_str().ok());
         session
             .and_then(|id| clients.get(&ClientId::ProtocolSession(id.to_owned())))
             .filter(|client| client.principal() == principal)
@@ -93,6 +93,14 @@ impl ServerHandler for Handler {
         Err(if is_known { malformed() } else { no_method(method) })
     }
 
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        roots::ask_first(&self.server, &self.client(&context.extensions, true), &context.peer);
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        roots::ask_again(&self.server, &self.client(&context.extensions, true), &context.peer);
+    }
+
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
         Ok(ListToolsResult::with_all_items(self.server.tools().iter().map(|entry| tool(entry)).collect()))
     }
@@ -102,8 +110,13 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let client = self.client(&context.extensions, has_initialize(&context));
+        if has_initialize(&context) {
+            // The first call may overtake the notification that the client is ready.
+            roots::ask_first(&self.server, &client, &context.peer);
+        }
         let call = Call {
-            client: self.client(&context),
+            client,
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             progress: progress(&context),

@@ -11,6 +11,7 @@ mod mcp;
 mod message;
 mod open_requests;
 mod origin;
+mod roots;
 mod sessions;
 mod settings;
 mod signals;

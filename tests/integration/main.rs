@@ -12,5 +12,8 @@ mod lifecycle;
 mod output;
 mod posix_shell;
 mod protocol;
+mod sandbox;
+mod sandbox_limits;
+mod sandbox_work;
 mod tasks;
 mod terminals;

@@ -2,12 +2,14 @@
 
 mod client;
 mod http;
+mod inside;
 mod processes;
 mod reply;
 mod world;
 
 pub use client::{Client, StartOptions};
 pub use http::{Exchange, HttpReply, HttpServer};
+pub use inside::{Inside, Level, everywhere};
 pub use processes::{alive, descendants, until, with_word};
 pub use reply::Reply;
 pub use world::{World, nap, text};

@@ -7,13 +7,31 @@ use super::{Client, StartOptions};
 /// A place of its own for one test: a project, a directory outside it, an empty home.
 pub struct World {
     directory: tempfile::TempDir,
+    binary: PathBuf,
 }
 
 impl World {
     pub fn new() -> Self {
         // Not below /tmp, which the sandbox may treat specially.
-        let directory = tempfile::Builder::new().prefix("world-").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let world = Self { directory };
+        Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    /// For a user who may not look into the build directory: everything is theirs and where they can reach it.
+    pub fn for_user(user: u32) -> Self {
+        let mut world = Self::below(Path::new("/var/tmp"));
+        let root = world.directory.path().to_owned();
+        world.binary = root.join("testudo");
+        let built = Path::new(env!("CARGO_BIN_EXE_testudo"));
+        std::fs::hard_link(built, &world.binary).or_else(|_| std::fs::copy(built, &world.binary).map(drop)).unwrap();
+        for path in [root, world.project(), world.home(), world.outside()] {
+            std::os::unix::fs::chown(path, Some(user), Some(user)).unwrap();
+        }
+        world
+    }
+
+    fn below(parent: &Path) -> Self {
+        let directory = tempfile::Builder::new().prefix("world-").tempdir_in(parent).unwrap();
+        let world = Self { directory, binary: PathBuf::from(env!("CARGO_BIN_EXE_testudo")) };
         for name in ["project", "outside", "home"] {
             std::fs::create_dir(world.path(name)).unwrap();
         }
@@ -50,7 +68,17 @@ impl World {
 
     /// The binary with an environment that holds nothing by chance.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_testudo"));
+        self.through(Command::new(&self.binary), arguments)
+    }
+
+    /// The same by way of a program that starts others, like `setpriv`.
+    pub fn command_by(&self, words: &[&str], arguments: &[&str]) -> Command {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).arg(&self.binary);
+        self.through(command, arguments)
+    }
+
+    fn through(&self, mut command: Command, arguments: &[&str]) -> Command {
         command
             .args(arguments)
             .current_dir(self.project())

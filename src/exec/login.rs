@@ -1,0 +1,160 @@
+//! What a login shell would have added to the environment. A desktop client starts the server with a bare `PATH`, and
+//! then the agent would not find what the person's terminal finds. Asked once, in a shell of its own inside a sandbox,
+//! with a deadline: a start-up file that waits for somebody costs three seconds, once.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::environment::{Login as Wanted, Settings};
+use super::stream::{pipe, read_some};
+use super::watched::watched;
+use super::{Keeper, environment};
+use crate::keeper::protocol::Start;
+
+type Variables = Vec<(OsString, OsString)>;
+
+/// How long the person's start-up files may take.
+const DEADLINE: Duration = Duration::from_secs(3);
+const LONGEST: usize = 1 << 20;
+/// What start-up files print comes before it.
+const MARK: &[u8] = b"\0testudo-environment\0";
+const QUESTION: &str = r"printf '\0testudo-environment\0'; command env -0";
+
+/// Where every terminal looks, whoever uses it.
+const SYSTEM: [&str; 9] = [
+    "/usr/local/sbin",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/bin",
+    "/sbin",
+    "/bin",
+    "/usr/games",
+    "/usr/local/games",
+    "/snap/bin",
+];
+
+/// Whether the shell is to be asked: always, never, or when no shell has had a say in the server's environment.
+pub fn wanted(server: &[(OsString, OsString)], settings: &Settings) -> bool {
+    match settings.login {
+        Wanted::On => true,
+        Wanted::Off => false,
+        Wanted::Auto => {
+            let get = |name: &str| server.iter().find(|(key, _)| key == name).map(|(_, value)| value);
+            let bare = |path: &OsString| {
+                std::env::split_paths(path).all(|entry| SYSTEM.iter().any(|system| entry == Path::new(system)))
+            };
+            get("HOME").is_some() && get("SHLVL").is_none() && get("PATH").is_none_or(bare)
+        }
+    }
+}
+
+/// A shell that starts as for a person who logs in.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub shell: PathBuf,
+    pub home: PathBuf,
+}
+
+impl Login {
+    /// The environment with what the shell added, or as it was when the shell did not answer.
+    pub async fn extend(&self, keeper: &Keeper, server: &[(OsString, OsString)], settings: &Settings) -> Variables {
+        let before = environment::initial(server.iter().cloned(), settings);
+        let added = tokio::time::timeout(DEADLINE, self.ask(keeper, &before)).await.ok().flatten();
+        let Some(added) = added else {
+            tracing::warn!(shell = %self.shell.display(), "the login shell did not say what it adds to the environment");
+            return before;
+        };
+        merge(before, environment::initial(added, settings))
+    }
+
+    async fn ask(&self, keeper: &Keeper, environment: &Variables) -> Option<Variables> {
+        let (reader, writer) = pipe().ok()?;
+        let null = || std::fs::File::options().read(true).write(true).open("/dev/null").ok();
+        let name = self.shell.file_name()?;
+        let start = Start {
+            program: self.shell.clone().into(),
+            arguments: vec![name.to_owned(), "-l".into(), "-c".into(), QUESTION.into()],
+            environment: environment.clone(),
+            cwd: self.home.clone(),
+            ..Start::default()
+        };
+        let (process, _) = keeper.start(&start, vec![null()?.into(), writer, null()?.into()]).await.ok()?;
+        let reader = watched(reader).ok()?;
+        let (mut bytes, mut buffer) = (Vec::new(), vec![0; 16 * 1024]);
+        while let Some(count) = read_some(&reader, &mut buffer).await {
+            bytes.extend_from_slice(&buffer[..count]);
+            if bytes.len() > LONGEST {
+                return None;
+            }
+        }
+        drop(process);
+        Some(parse(&bytes)).filter(|variables| !variables.is_empty())
+    }
+}
+
+fn parse(bytes: &[u8]) -> Variables {
+    let Some(at) = memchr::memmem::rfind(bytes, MARK) else { return Vec::new() };
+    let pairs = bytes[at + MARK.len()..].split(|byte| *byte == 0).filter_map(|pair| {
+        let equals = memchr::memchr(b'=', pair)?;
+        Some((OsString::from_vec(pair[..equals].to_vec()), OsString::from_vec(pair[equals + 1..].to_vec())))
+    });
+    pairs.collect()
+}
+
+/// What the server had stays, but for the path: the shell's directories come first, the server's own after them.
+fn merge(mut before: Variables, added: Variables) -> Variables {
+    for (name, value) in added {
+        match before.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, path)) if name == "PATH" => *path = joined(&value, path),
+            Some(_) => {}
+            // They describe the shell that was asked, not the one to come.
+            None if ["_", "SHLVL", "PWD", "OLDPWD", "TMPDIR"].iter().any(|own| name == *own) => {}
+            None => before.push((name, value)),
+        }
+    }
+    before
+}
+
+fn joined(first: &OsStr, then: &OsStr) -> OsString {
+    let mut entries: Vec<PathBuf> = std::env::split_paths(first).collect();
+    entries.extend(std::env::split_paths(then).filter(|entry| !entries.contains(entry)).collect::<Vec<_>>());
+    entries.retain(|entry| entry != Path::new("") && !entry.as_os_str().as_bytes().contains(&b':'));
+    std::env::join_paths(entries).unwrap_or_else(|_| first.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Variables {
+        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+    }
+
+    #[test]
+    fn only_an_environment_that_no_shell_has_seen_asks_for_one() {
+        let auto = Settings::default();
+        assert!(wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin:/bin")]), &auto));
+        assert!(!wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin:/h/bin")]), &auto));
+        assert!(!wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin"), ("SHLVL", "1")]), &auto));
+        assert!(!wanted(&variables(&[]), &Settings { login: Wanted::Off, ..auto.clone() }));
+        assert!(wanted(&variables(&[("SHLVL", "1")]), &Settings { login: Wanted::On, ..auto }));
+    }
+
+    #[test]
+    fn the_shells_words_come_after_what_its_files_print() {
+        let said = parse(b"Welcome!\n\0testudo-environment\0A=1\0B=x=y\nz\0");
+        assert_eq!(said, variables(&[("A", "1"), ("B", "x=y\nz")]));
+        assert_eq!(parse(b"nothing"), variables(&[]));
+    }
+
+    #[test]
+    fn the_path_grows_and_the_rest_stays() {
+        let merged = merge(
+            variables(&[("PATH", "/usr/bin:/opt/x"), ("KEEP", "mine")]),
+            variables(&[("PATH", "/h/bin:/usr/bin"), ("KEEP", "theirs"), ("NEW", "1"), ("SHLVL", "1")]),
+        );
+        assert_eq!(merged, variables(&[("PATH", "/h/bin:/usr/bin:/opt/x"), ("KEEP", "mine"), ("NEW", "1")]));
+    }
+}

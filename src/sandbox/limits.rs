@@ -1,0 +1,124 @@
+//! How much a session may use. The per-process kind ([`apply`]) holds everywhere; the kernel's counters for a whole
+//! session differ with the level and the user, see `docs/sandbox.md`.
+
+use std::os::unix::fs::MetadataExt;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Deserialize;
+
+use super::failure::{Doing, Failure};
+use super::{Level, Profile};
+
+/// `[sandbox.limits]` of the configuration.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Processes and threads of a session.
+    pub processes: u64,
+    /// A size, or a share of the machine's memory like `50%`.
+    pub memory: Memory,
+    /// The largest file.
+    #[serde(deserialize_with = "crate::config::size")]
+    pub file: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+}
+
+/// Memory as a person writes it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+pub enum Memory {
+    Bytes(u64),
+    Percent(u64),
+}
+
+/// What one keeper enforces.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Limits {
+    pub processes: u64,
+    pub memory: u64,
+    pub file: u64,
+    pub open_files: u64,
+}
+
+impl TryFrom<String> for Memory {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.strip_suffix('%').map(str::parse) {
+            Some(Ok(percent @ 1..=100)) => Ok(Self::Percent(percent)),
+            Some(_) => Err(format!("{text:?} is not a share between 1% and 100%")),
+            None => crate::config::parse_size(&text).map(Self::Bytes),
+        }
+    }
+}
+
+impl Settings {
+    pub fn limits(&self) -> Limits {
+        let memory = match self.memory {
+            Memory::Bytes(bytes) => bytes,
+            Memory::Percent(percent) => rustix::system::sysinfo().totalram / 100 * percent,
+        };
+        Limits { processes: self.processes, memory, file: self.file, open_files: self.open_files }
+    }
+}
+
+/// The limits that every process of the session inherits. None of them can be raised again.
+pub fn apply(profile: &Profile) -> Result<(), Failure> {
+    let limits = &profile.limits;
+    set(Resource::Core, 0)?;
+    set(Resource::Fsize, limits.file)?;
+    set(Resource::Nofile, limits.open_files)?;
+    let root = rustix::process::geteuid().is_root();
+    match profile.level {
+        // In a user namespace of its own the kernel counts the session's processes alone. Not for root, who gets a
+        // largest pid instead: see `mounts::proc`.
+        Level::Full => set(Resource::Nproc, limits.processes)?,
+        // Outside it counts everything that the user runs.
+        Level::Landlock | Level::None if !root => set(Resource::Nproc, limits.processes + running_already())?,
+        // Nothing counts for root there, so the keeper does, and must not have to wait behind what it shall end.
+        Level::Landlock | Level::None => go_first(),
+    }
+    // When memory runs out, the kernel shall choose a command and not the person's editor.
+    let _ = std::fs::write("/proc/self/oom_score_adj", "500");
+    Ok(())
+}
+
+fn set(resource: Resource, limit: u64) -> Result<(), Failure> {
+    let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let limit = Some(limit.min(most));
+    setrlimit(resource, Rlimit { current: limit, maximum: limit }).doing(|| format!("limit {resource:?}"))
+}
+
+/// Processes and threads of the user, in all sessions.
+fn running_already() -> u64 {
+    let own = rustix::process::getuid().as_raw();
+    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
+    let ours = entries.flatten().filter(|entry| entry.metadata().is_ok_and(|metadata| metadata.uid() == own));
+    let threads = ours.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok().map(Iterator::count));
+    threads.sum::<usize>() as u64
+}
+
+/// Ahead of every ordinary process, for this one alone. Where it is not allowed, things are slower.
+fn go_first() {
+    // SAFETY: sched_param is plain data, valid when zeroed, and outlives the call.
+    unsafe {
+        let mut parameters: libc::sched_param = std::mem::zeroed();
+        parameters.sched_priority = 1;
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_a_size_or_a_share() {
+        assert_eq!(Memory::try_from("50%".to_owned()), Ok(Memory::Percent(50)));
+        assert_eq!(Memory::try_from("2GB".to_owned()), Ok(Memory::Bytes(2 << 30)));
+        for bad in ["0%", "101%", "x%", "much"] {
+            assert!(Memory::try_from(bad.to_owned()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+use std::path::{Path, PathBuf};
+
+use super::Level;
+use super::limits::Limits;
+use crate::packed::{Malformed, Reader, put_count, put_paths, put_size, put_text};
+
+/// What one keeper enforces, decided in the server: plain data, every path absolute and without links.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Profile {
+    pub level: Level,
+    pub network: Network,
+    /// Directories that commands may write: scope and tool caches, none of them in mode `read-only`.
+    pub writable: Vec<PathBuf>,
+    /// Directories that must be seen where they are, whatever is put over their surroundings.
+    pub visible: Vec<PathBuf>,
+    /// The session's temporary directory, as the host sees it.
+    pub tmp: PathBuf,
+    /// Whether commands see it at `/tmp`.
+    pub private_tmp: bool,
+    /// Below the writable directories, and yet not to be written.
+    pub protected: Vec<PathBuf>,
+    /// Not to be read.
+    pub secrets: Vec<PathBuf>,
+    pub sockets: Sockets,
+    pub limits: Limits,
+}
+
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Network {
+    #[default]
+    On,
+    Off,
+    /// Off, with a loopback of the session's own.
+    Loopback,
+}
+
+/// Unix sockets outside the writable directories.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Sockets {
+    All,
+    Only(Vec<PathBuf>),
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self::Only(Vec::new())
+    }
+}
+
+/// What commands see as their temporary directory.
+const TMP: &str = "/tmp";
+
+impl Profile {
+    /// A private `/tmp` would hide a scope that is `/tmp` itself or holds it.
+    pub fn can_have_private_tmp<'a>(level: Level, scope: impl IntoIterator<Item = &'a PathBuf>) -> bool {
+        level == Level::Full && !scope.into_iter().any(|directory| Path::new(TMP).starts_with(directory))
+    }
+
+    /// Where commands find their temporary directory.
+    pub fn tmp_seen(&self) -> &Path {
+        if self.private_tmp { Path::new(TMP) } else { &self.tmp }
+    }
+
+    pub fn is_writable(&self, path: &Path) -> bool {
+        let below = |directory: &PathBuf| path.starts_with(directory);
+        path.starts_with(self.tmp_seen()) || self.writable.iter().any(below) && !self.protected.iter().any(below)
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        put_count(&mut out, self.level as usize);
+        put_count(&mut out, self.network as usize);
+        put_count(&mut out, usize::from(self.private_tmp));
+        put_text(&mut out, &self.tmp);
+        for paths in [&self.writable, &self.visible, &self.protected, &self.secrets] {
+            put_paths(&mut out, paths);
+        }
+        match &self.sockets {
+            Sockets::All => put_count(&mut out, 1),
+            Sockets::Only(paths) => {
+                put_count(&mut out, 0);
+                put_paths(&mut out, paths);
+            }
+        }
+        let limits = &self.limits;
+        for limit in [limits.processes, limits.memory, limits.file, limits.open_files] {
+            put_size(&mut out, limit);
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut rest = Reader(bytes);
+        Ok(Self {
+            // What is not understood must not become something weaker.
+            level: match rest.count()? {
+                0 => Level::None,
+                1 => Level::Landlock,
+                2 => Level::Full,
+                _ => return Err(Malformed),
+            },
+            network: match rest.count()? {
+                0 => Network::On,
+                1 => Network::Off,
+                2 => Network::Loopback,
+                _ => return Err(Malformed),
+            },
+            private_tmp: rest.count()? == 1,
+            tmp: PathBuf::from(rest.text()?),
+            writable: rest.paths()?,
+            visible: rest.paths()?,
+            protected: rest.paths()?,
+            secrets: rest.paths()?,
+            sockets: if rest.count()? == 1 { Sockets::All } else { Sockets::Only(rest.paths()?) },
+            limits: Limits {
+                processes: rest.size()?,
+                memory: rest.size()?,
+                file: rest.size()?,
+                open_files: rest.size()?,
+            },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_profile_survives_the_wire() {
+        let profile = Profile {
+            level: Level::Full,
+            network: Network::Loopback,
+            writable: vec!["/a".into(), "/b c".into()],
+            visible: vec!["/tmp/x".into()],
+            tmp: "/cache/t".into(),
+            private_tmp: true,
+            protected: vec!["/a/.git/hooks".into()],
+            secrets: vec!["/root/.ssh".into()],
+            sockets: Sockets::Only(vec!["/run/x.sock".into()]),
+            limits: Limits { processes: 1, memory: 2, file: u64::MAX, open_files: 4 },
+        };
+        assert_eq!(Profile::decode(&profile.encode()), Ok(profile.clone()));
+        let all = Profile { sockets: Sockets::All, ..profile };
+        assert_eq!(Profile::decode(&all.encode()), Ok(all));
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_refused_without_a_panic(bytes: Vec<u8>) {
+            let _ = Profile::decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn tmp_stays_the_hosts_when_the_scope_holds_it() {
+        for (scope, private) in [("/work/p", true), ("/tmp/p", true), ("/tmp", false), ("/", false)] {
+            assert_eq!(Profile::can_have_private_tmp(Level::Full, &[scope.into()]), private, "{scope}");
+            assert!(!Profile::can_have_private_tmp(Level::Landlock, &[scope.into()]));
+        }
+    }
+
+    #[test]
+    fn protected_names_are_holes_in_what_is_writable() {
+        let profile = Profile {
+            writable: vec!["/p".into()],
+            protected: vec!["/p/.git/hooks".into()],
+            tmp: "/t".into(),
+            ..Profile::default()
+        };
+        for (path, writable) in [("/p/a", true), ("/p/.git/hooks/x", false), ("/q", false), ("/t/x", true)] {
+            assert_eq!(profile.is_writable(Path::new(path)), writable, "{path}");
+        }
+    }
+}

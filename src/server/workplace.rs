@@ -1,0 +1,36 @@
+use std::path::{Path, PathBuf};
+
+use crate::config::{Directories, OfferedRoot};
+
+/// Where a client's work happens. Both the scope of the file tools and what commands may write are made from it, so that
+/// they cannot disagree.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Workplace {
+    pub project_dir: PathBuf,
+    /// Where a session begins.
+    pub start: PathBuf,
+    /// The directories in scope, besides the session's temporary one.
+    pub directories: Vec<PathBuf>,
+}
+
+impl Workplace {
+    /// From the flags and the client's roots; a root that does not exist, or is outside the ceiling, is left out.
+    pub fn new(flags: &Directories, roots: &[PathBuf]) -> Self {
+        let mut offered = Vec::new();
+        for root in roots {
+            match root.canonicalize().and_then(|real| std::fs::read_dir(&real).map(|_| real)) {
+                Ok(real) => offered.push(OfferedRoot { named: root.clone(), real }),
+                Err(error) => tracing::warn!(root = %root.display(), %error, "this root of the client is ignored"),
+            }
+        }
+        let placed = flags.place(&offered);
+        for root in placed.ignored {
+            tracing::warn!(root = %root.display(), "this root of the client is outside --allow-dir and ignored");
+        }
+        Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
+    }
+
+    pub fn contains(&self, path: &Path) -> bool {
+        self.directories.iter().any(|directory| path.starts_with(directory))
+    }
+}

@@ -1,0 +1,357 @@
+//! Every promise of the sandbox, broken on purpose from inside: at both levels, as root and as an ordinary user.
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+
+use crate::support::{Inside, Level, World, everywhere, text};
+
+#[test]
+fn the_scope_can_be_written_and_nothing_else() {
+    everywhere("", &[], |inside| {
+        let (outside, file) = (text(&inside.world.outside()), text(&inside.outside_file("f", "before")));
+        inside.does("mkdir -p a/b && echo x > a/b/c && mv a/b/c a/d && ln a/d a/e && rm -r a");
+        inside.cannot(&format!("echo x > {file}"));
+        inside.cannot(&format!("echo x > {outside}/new"));
+        inside.cannot(&format!("cd {outside} && echo x > new"));
+        inside.cannot(&format!("ln -s {outside} way && echo x > way/new"));
+        inside.cannot(&format!("rm {file}"));
+        inside.cannot(&format!("mv {file} here"));
+        inside.cannot(&format!("mv way {outside}/"));
+        inside.cannot("echo x > /usr/new");
+        inside.cannot("echo x > ~/new");
+        inside.does(&format!("cat {file}"));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "before");
+    });
+}
+
+#[test]
+fn what_landlock_cannot_see_the_mounts_still_stop() {
+    for nobody in [false, true] {
+        let mut inside = Inside::new(Level::Full, nobody, "", &[]);
+        let file = text(&inside.outside_file("f", "before"));
+        inside.cannot(&format!("chmod 777 {file}"));
+        inside.cannot(&format!("touch -d 2000-01-01 {file}"));
+        inside.cannot(&format!("python3 -c 'import os; os.setxattr(\"{file}\", \"user.x\", b\"1\")'"));
+        inside.cannot(&format!("chown 1 {file}"));
+    }
+}
+
+#[test]
+fn secrets_cannot_be_read() {
+    everywhere("", &[], |inside| {
+        let names = [
+            ".ssh/id_ed25519",
+            ".aws/credentials",
+            ".netrc",
+            ".config/gh/hosts.yml",
+            ".cargo/credentials.toml",
+            ".bash_history",
+            ".docker/config.json",
+            ".local/state/testudo/audit.jsonl",
+        ];
+        let paths = names.map(|name| text(&inside.home_file(name, "canary")));
+        let neighbour = text(&inside.home_file(".config/git/ignore", "harmless"));
+        let link = inside.world.project().join("link");
+        std::os::unix::fs::symlink(&paths[0], &link).unwrap();
+        for path in &paths {
+            let reply = inside.bash(&format!("cat {path}; ln {path} h; cat h; cat /proc/self/root{path}; cat link"));
+            assert!(!reply.text().contains("canary"), "{path}: {}", reply.text());
+        }
+        assert_eq!(inside.does(&format!("cat {neighbour}")), "harmless");
+        let config = text(&inside.world.outside().join("config.toml"));
+        assert!(!inside.bash(&format!("cat {config}")).text().contains("[sandbox]"), "our own configuration");
+        let shadow = inside.bash("cat /etc/shadow /proc/1/root/etc/shadow").text();
+        assert!(!shadow.contains("root:"), "{shadow}");
+        if inside.level == Level::Full {
+            assert!(!inside.bash("ls -A ~/.ssh ~/.aws").text().contains("id_ed25519"), "not even their names");
+        }
+    });
+}
+
+#[test]
+fn other_processes_are_out_of_reach() {
+    everywhere("", &[], |inside| {
+        let server = inside.client.pid();
+        inside.cannot(&format!("kill -0 {server}"));
+        inside.cannot(&format!("kill -9 {server}"));
+        inside.cannot(&format!("cat /proc/{server}/environ"));
+        inside.cannot(&format!("ls /proc/{server}/root/"));
+        inside.cannot(&format!("head -c1 /proc/{server}/mem"));
+        if inside.level == Level::Full {
+            inside.cannot(&format!("test -e /proc/{server}"));
+            inside.does("kill -9 1; kill -STOP 1; true");
+            inside.cannot("head -c1 /proc/1/mem");
+        }
+        // Its own watcher may be killed; that is a clear error, and the session goes on.
+        inside.bash("kill -9 $PPID; sleep 5").err();
+        inside.does("true");
+    });
+}
+
+#[test]
+fn a_pid_of_one_call_can_be_signalled_in_the_next() {
+    everywhere("", &[], |inside| {
+        let reply = inside.bash("sleep 1000 & echo $!");
+        let pid = reply.stdout().trim().to_owned();
+        assert_eq!(reply.field("background_pids"), Some(pid.clone()));
+        inside.does(&format!("kill {pid}"));
+    });
+}
+
+#[test]
+fn no_devices_no_privileges() {
+    everywhere("", &[], |inside| {
+        inside.cannot("mknod d c 1 5");
+        inside.cannot("mknod $TMPDIR/d b 8 0");
+        inside.does("grep -q 'NoNewPrivs:.*1' /proc/self/status");
+        let kept =
+            if inside.as_root() && inside.level == Level::Full { "00000000000000fb" } else { "0000000000000000" };
+        assert_eq!(inside.does("awk '/CapEff/ {print $2}' /proc/self/status").trim(), kept);
+        inside.cannot("echo 1 > /proc/sys/kernel/printk");
+        inside.cannot("echo b > /proc/sysrq-trigger");
+        inside.cannot("echo x > /sys/kernel/uevent_helper");
+        inside.cannot("mount -t tmpfs none /mnt");
+        inside.cannot("unshare -r true");
+        if inside.level == Level::Full {
+            assert_eq!(inside.does("find /dev -type b | wc -l").trim(), "0");
+        }
+        inside.does("echo x > /dev/null && head -c1 /dev/urandom | wc -c");
+    });
+}
+
+#[test]
+fn system_calls_that_lead_out_are_refused() {
+    // Number, arguments: every one of them must be EPERM, not merely fail.
+    let calls = "425,1,0 426,0,0 427,0,0 101,16,1 310,1,0 311,1,0 438,0,0 312,1,1 321,0,0 298,0,0 323,0,0 103,3,0 \
+                 175,0,0 313,0,0 176,0,0 246,0,0 320,0,0 248,0,0 249,0,0 250,0,0 165,0,0 166,0,0 155,0,0 161,0,0 \
+                 429,0,0 428,0,0 430,0,0 431,0,0 432,0,0 433,0,0 442,0,0 308,0,0 304,0,0 272,0x10000000,0 \
+                 272,0x20000,0 56,0x10000011,0 16,0,0x5412 16,0,0x541c 41,40,1 41,38,5";
+    if cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    let script = format!(
+        r#"python3 - <<'E'
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+bad = []
+for call in """{calls}""".split():
+    words = [int(word, 0) for word in call.split(",")]
+    result = libc.syscall(*words, 0, 0, 0)
+    if not (result == -1 and ctypes.get_errno() == errno.EPERM):
+        bad.append((call, result, ctypes.get_errno()))
+# clone3 and the second numbers of x32 do not exist.
+for call in [435, 0x40000000 | 101, 0x40000000 | 39]:
+    result = libc.syscall(call, 0, 0, 0)
+    if not (result == -1 and ctypes.get_errno() == errno.ENOSYS):
+        bad.append((call, result, ctypes.get_errno()))
+print(bad)
+E"#
+    );
+    everywhere("", &[], |inside| assert_eq!(inside.does(&script), "[]\n"));
+}
+
+#[test]
+fn a_call_for_another_architecture_ends_the_process() {
+    if cfg!(not(target_arch = "x86_64")) {
+        return;
+    }
+    everywhere("", &[], |inside| {
+        // getpid by the 32-bit entry.
+        let source = "int main(void){int r;__asm__ volatile(\"int $0x80\":\"=a\"(r):\"a\"(20));return r<0;}";
+        inside.does(&format!("echo '{source}' > x.c && gcc x.c -o x"));
+        assert_eq!(inside.bash("exec ./x").field("exit_code").as_deref(), Some("159"), "128 + SIGSYS");
+    });
+}
+
+#[test]
+fn no_descriptor_is_inherited() {
+    everywhere("", &[], |inside| {
+        let open = inside.does("ls /proc/self/fd | sort -n | tr '\\n' ' '");
+        // 3 is the listing itself, 251 the shell's own report.
+        assert!(["0 1 2 3 251 ", "0 1 2 3 "].contains(&open.as_str()), "{open}");
+        inside.cannot("cat <&9");
+    });
+}
+
+#[test]
+fn other_programs_sockets_are_unreachable() {
+    everywhere("", &[], |inside| {
+        let path = inside.world.outside().join("daemon.sock");
+        let _named = UnixListener::bind(&path).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        let name = format!("testudo-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let abstract_one = UnixListener::bind_addr(&address).ok();
+        let connect = |to: &str| format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect({to})'");
+        inside.cannot(&connect(&format!("\"{}\"", path.display())));
+        inside.cannot(&connect(&format!("\"\\0{name}\"")));
+        drop(abstract_one);
+    });
+}
+
+#[test]
+fn a_listed_socket_is_reachable() {
+    let mut inside = Inside::new(Level::Full, false, "", &[]);
+    let path = inside.world.outside().join("daemon.sock");
+    let _listener = UnixListener::bind(&path).unwrap();
+    let connect = format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")'", path.display());
+    inside.cannot(&connect);
+    let config = inside.world.outside().join("config.toml");
+    std::fs::write(&config, format!("[sandbox]\nsockets = [\"{}\"]\n", path.display())).unwrap();
+    inside.client = inside.world.server(&["--config", config.to_str().unwrap()]);
+    inside.does(&connect);
+}
+
+#[test]
+fn without_a_network_nothing_gets_out() {
+    let probe = r#"python3 - <<'E'
+import socket
+for family in ["AF_INET", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK"]:
+    for kind in [socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW]:
+        try:
+            socket.socket(getattr(socket, family), kind)
+            print(family, kind, "open")
+        except OSError as error:
+            assert error.errno in (1, 93, 94), error
+a, b = socket.socketpair()
+a.send(b"x")
+assert b.recv(1) == b"x"
+E"#;
+    everywhere("", &["--network", "off"], |inside| {
+        assert_eq!(inside.does(probe), "");
+        inside.cannot("getent hosts example.com");
+    });
+}
+
+#[test]
+fn a_loopback_of_its_own_is_not_the_hosts() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let own = "python3 -c 'import socket; s = socket.create_server((\"127.0.0.1\", 0)); socket.create_connection(s.getsockname())'";
+    for nobody in [false, true] {
+        let mut inside = Inside::new(Level::Full, nobody, "loopback = true", &["--network", "off"]);
+        inside.does(own);
+        inside.cannot(&format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}), 1)'"));
+        inside.client = Inside::new(Level::Full, false, "", &[]).client;
+    }
+}
+
+#[test]
+fn the_temporary_directory_is_the_sessions_own() {
+    everywhere("", &[], |inside| {
+        let mark = format!("mark-{}-{:?}", std::process::id(), inside.level);
+        let seen = inside.does("echo $TMPDIR").trim().to_owned();
+        inside.does(&format!("echo kept > $TMPDIR/{mark}"));
+        assert_eq!(inside.does(&format!("cat $TMPDIR/{mark}")), "kept\n");
+        assert!(!std::path::Path::new("/tmp").join(&mark).exists(), "not on the host's /tmp");
+        if inside.level == Level::Full {
+            assert_eq!(seen, "/tmp");
+            assert_eq!(inside.does("ls -A /tmp").trim(), mark, "nothing of the host's");
+        } else {
+            inside.cannot(&format!("touch /tmp/{mark}"));
+        }
+        inside.client.call("bash", serde_json::json!({"command": "ls $TMPDIR", "session": "other"})).ok();
+        let other = inside.client.call("bash", serde_json::json!({"command": "ls $TMPDIR", "session": "other"}));
+        assert!(!other.stdout().contains(&mark), "nobody else's");
+    });
+}
+
+#[test]
+fn a_project_below_tmp_stays_where_it_is() {
+    let world = World::new();
+    let project = tempfile::Builder::new().prefix("testudo-project-").tempdir_in("/tmp").unwrap();
+    std::fs::write(project.path().join("there"), "x").unwrap();
+    let mut server = world.server(&["--project-dir", project.path().to_str().unwrap()]);
+    assert_eq!(
+        server.bash("pwd; ls; echo y > new; echo z > /tmp/private").stdout(),
+        format!("{}\nthere\n", project.path().display())
+    );
+    assert!(project.path().join("new").exists());
+    assert!(!std::path::Path::new("/tmp/private").exists());
+}
+
+#[test]
+fn a_project_that_holds_tmp_leaves_it_the_hosts() {
+    let world = World::new();
+    let name = format!("testudo-shared-{}", std::process::id());
+    let mut server = world.server(&["--project-dir", "/tmp"]);
+    assert_eq!(server.bash(&format!("echo x > {name}")).field("exit_code").as_deref(), Some("0"));
+    std::fs::remove_file(format!("/tmp/{name}")).unwrap();
+    assert_ne!(server.bash("echo $TMPDIR").stdout(), "/tmp\n");
+    assert_eq!(server.bash("touch $TMPDIR/x").field("exit_code").as_deref(), Some("0"));
+}
+
+#[test]
+fn read_only_leaves_the_temporary_directory_alone() {
+    everywhere("", &["--sandbox", "read-only"], |inside| {
+        inside.world.file("there", "x");
+        inside.cannot("echo y > there");
+        inside.cannot("touch new");
+        inside.does("cat there && touch $TMPDIR/new");
+        assert_eq!(inside.world.read("there"), "x");
+    });
+}
+
+#[test]
+fn off_is_off() {
+    let world = World::new();
+    let mut server = world.server(&["--sandbox", "off"]);
+    let outside = world.outside().join("new");
+    assert_eq!(server.bash(&format!("echo x > {}", outside.display())).field("exit_code").as_deref(), Some("0"));
+    assert!(outside.exists());
+}
+
+#[test]
+fn below_the_minimum_commands_are_refused() {
+    let world = World::new();
+    let config = world.outside().join("config.toml");
+    std::fs::write(&config, "[sandbox]\nlevel = \"landlock\"\nminimum = \"full\"\n").unwrap();
+    let mut server = world.server(&["--config", config.to_str().unwrap()]);
+    let refused = server.bash("touch ran").err();
+    assert!(refused.contains("sandbox.minimum") && refused.contains("doctor"), "{refused}");
+    assert!(!world.project().join("ran").exists());
+}
+
+#[test]
+fn where_namespaces_are_refused_the_level_is_landlock_and_said() {
+    let world = World::new();
+    // A container's way: no more user namespaces below this one.
+    let refuse = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"";
+    let command = world.command_by(&["unshare", "-Ur", "--", "sh", "-c", refuse], &[]);
+    let mut server = crate::support::Client::connect(command, crate::support::StartOptions::default());
+    let hello = server.hello["instructions"].as_str().unwrap().to_owned();
+    assert!(hello.contains("level landlock"), "{hello}\n{}", server.log());
+    assert!(server.log().contains("weaker"), "{}", server.log());
+    assert_eq!(server.bash("echo x > here; echo x > /usr/there").field("exit_code").as_deref(), Some("1"));
+}
+
+#[test]
+fn secret_variables_stay_with_the_server() {
+    let world = World::new();
+    let config = world.outside().join("config.toml");
+    std::fs::write(&config, "[env]\npass = [\"NPM_*\"]\n").unwrap();
+    let mut command = world.command(&["--config", config.to_str().unwrap()]);
+    let secrets = ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SSH_AUTH_SOCK", "LD_PRELOAD_X", "LD_AUDIT", "BASH_ENV"];
+    secrets.iter().for_each(|name| {
+        command.env(name, "canary");
+    });
+    command.env("NPM_TOKEN", "allowed");
+    let mut server = crate::support::Client::connect(command, crate::support::StartOptions::default());
+    let environment = server.bash("env; cat /proc/self/environ").stdout();
+    assert!(!environment.contains("canary"), "{environment}");
+    assert!(environment.contains("NPM_TOKEN=allowed"), "{environment}");
+    assert!(environment.contains("TESTUDO=1") && environment.contains("GIT_TERMINAL_PROMPT=0"), "{environment}");
+}
+
+#[test]
+fn a_bare_environment_gets_what_a_login_shell_adds() {
+    let world = World::new();
+    std::fs::write(world.home().join(".profile"), "echo noise; export PATH=$HOME/tools:$PATH ADDED=yes MY_TOKEN=x\n")
+        .unwrap();
+    let mut command = world.command(&[]);
+    command.env("PATH", "/usr/bin:/bin").env("SHELL", "/bin/sh");
+    let mut server = crate::support::Client::connect(command, crate::support::StartOptions::default());
+    let shown = server.bash("echo $PATH; echo $ADDED $MY_TOKEN").stdout();
+    assert!(shown.starts_with(&format!("{}/tools:", world.home().display())), "{shown}");
+    assert!(shown.ends_with("/bin\nyes\n"), "{shown}");
+}

@@ -1,0 +1,44 @@
+//! What uses too much ends with a reason, and everything else goes on.
+
+use serde_json::json;
+
+use crate::support::{Inside, Level, everywhere};
+
+#[test]
+fn a_fork_bomb_ends_and_the_session_goes_on() {
+    everywhere("[sandbox.limits]\nprocesses = 350", &[], |inside| {
+        let bomb = json!({ "command": ":(){ :|:& };:; sleep 20", "timeout": 1500 });
+        let text = inside.client.call("bash", bomb).ok();
+        assert!(text.contains("timed out") || text.contains("sandbox.limits.processes"), "{text}");
+        // In a session of its own, so that nothing of the first one helps.
+        let other = inside.client.call("bash", json!({ "command": "echo alive", "session": "other" }));
+        assert_eq!(other.stdout(), "alive\n");
+        inside.does("true");
+    });
+}
+
+#[test]
+fn a_memory_hog_ends_with_its_reason() {
+    everywhere("[sandbox.limits]\nmemory = \"200MB\"", &[], |inside| {
+        let hog = "exec python3 -c 'import time; a = [bytearray(10 << 20) for _ in range(60)]; time.sleep(60)'";
+        let reply = inside.bash(hog);
+        assert_eq!(reply.field("exit_code").as_deref(), Some("137"), "{}", reply.text());
+        assert!(reply.text().contains("sandbox.limits.memory is 200 MB"), "{}", reply.text());
+        inside.does("true");
+    });
+}
+
+#[test]
+fn a_disk_filler_ends_at_the_largest_file() {
+    everywhere("[sandbox.limits]\nfile = \"1MB\"", &[], |inside| {
+        let reply = inside.bash("head -c 2M /dev/zero > big");
+        assert_eq!(reply.field("exit_code").as_deref(), Some("153"), "{}", reply.text());
+        assert_eq!(std::fs::metadata(inside.world.project().join("big")).unwrap().len(), 1 << 20);
+    });
+}
+
+#[test]
+fn open_files_are_counted_and_no_core_is_left() {
+    let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nopen_files = 64", &[]);
+    assert_eq!(inside.does("ulimit -n; ulimit -Hn; ulimit -c"), "64\n64\n0\n");
+}

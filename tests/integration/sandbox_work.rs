@@ -1,0 +1,90 @@
+//! Ordinary work goes through: a sandbox that is in the way is switched off.
+
+use crate::support::{Inside, Level, everywhere};
+
+#[test]
+fn git_works() {
+    everywhere("", &[], |inside| {
+        inside.does(
+            "git init -q . && git config user.email a@b && git config user.name n && echo x > f && git add f && \
+             git commit -qm one && git switch -qc other && echo y >> f && git commit -qam two && git stash list && \
+             git switch -q - && git merge -q other && git gc -q && git clone -q . ../project/copy && git -C copy log --oneline",
+        );
+    });
+}
+
+#[test]
+fn a_compiler_and_make_work() {
+    everywhere("", &[], |inside| {
+        inside.world.file("main.c", "#include <stdio.h>\nint main(void){puts(\"made\");}\n");
+        inside.world.file("Makefile", "prog: main.c\n\tgcc -O2 -o prog main.c\n");
+        if inside.nobody {
+            std::os::unix::fs::chown(inside.world.project(), Some(65534), None).unwrap();
+        }
+        assert!(inside.does("make -j2 2>&1 && ./prog").ends_with("made\n"));
+    });
+}
+
+#[test]
+fn python_works_with_a_venv_and_processes_of_its_own() {
+    everywhere("", &[], |inside| {
+        inside.does("python3 -m venv --without-pip v && ./v/bin/python -c 'import json, sqlite3, ssl, subprocess; subprocess.run([\"true\"], check=True)'");
+        let test = "import unittest, tempfile\nclass T(unittest.TestCase):\n    def test(self):\n        with tempfile.TemporaryDirectory() as d: open(d + '/x', 'w').close()\nunittest.main()\n";
+        inside.does(&format!("cat > t.py <<'E'\n{test}E\npython3 t.py"));
+    });
+}
+
+#[test]
+fn programs_that_talk_over_their_own_sockets_work() {
+    for nobody in [false, true] {
+        let mut inside = Inside::new(Level::Full, nobody, "", &[]);
+        let script = "import multiprocessing as m, socket, threading, os\n\
+            for path in ['here.sock', os.environ['TMPDIR'] + '/there.sock']:\n    \
+            s = socket.socket(socket.AF_UNIX); s.bind(path); s.listen()\n    \
+            c = socket.socket(socket.AF_UNIX); c.connect(path)\n\
+            with m.Manager() as manager: assert manager.list([1])[0] == 1\n\
+            with m.Pool(2) as pool: assert pool.map(abs, [-1, 2]) == [1, 2]\n\
+            s = socket.create_server(('127.0.0.1', 0)); socket.create_connection(s.getsockname())\n";
+        inside.does(&format!("cat > t.py <<'E'\n{script}E\npython3 t.py"));
+    }
+}
+
+#[test]
+fn cargo_builds_offline() {
+    everywhere("", &[], |inside| {
+        // rustup's cargo lives in a home that nobody else may enter.
+        if inside.nobody {
+            return;
+        }
+        inside.world.file("Cargo.toml", "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+        inside.world.file("src/main.rs", "fn main() { println!(\"built\"); }\n#[test]\nfn t() {}\n");
+        let program = env!("CARGO");
+        let tools = std::path::Path::new(program).parent().unwrap().display();
+        assert!(inside.does(&format!("PATH={tools}:$PATH {program} run --offline 2>&1")).ends_with("built\n"));
+        inside.does(&format!("PATH={tools}:$PATH {program} test --offline 2>&1"));
+    });
+}
+
+#[test]
+fn npm_installs_a_package() {
+    everywhere("", &[], |inside| {
+        inside.world.file("dep/package.json", "{\"name\": \"dep\", \"version\": \"1.0.0\"}");
+        inside.world.file(
+            "package.json",
+            "{\"name\": \"p\", \"version\": \"1.0.0\", \"dependencies\": {\"dep\": \"file:./dep\"}}",
+        );
+        inside.does(
+            "test -x /usr/bin/npm || exit 0; npm install --offline --no-audit --no-fund 2>&1 && ls node_modules/dep",
+        );
+    });
+}
+
+#[test]
+fn root_keeps_the_owners_of_files() {
+    let mut inside = Inside::new(Level::Full, false, "", &[]);
+    if inside.as_root() {
+        std::os::unix::fs::chown(inside.world.project(), Some(65534), Some(65534)).unwrap();
+        inside.does("echo x > f && chown 65534:65534 f && tar cf t.tar f && rm f && tar xpf t.tar && stat -c %u f | grep -qx 65534");
+        inside.does("setpriv --reuid=65534 --regid=65534 --clear-groups touch g && stat -c %u g | grep -qx 65534");
+    }
+}
