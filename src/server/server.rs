@@ -1,10 +1,11 @@
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::{Call, Clients, Context, Session, instructions};
 use crate::config::Config;
 use crate::exec::{Shell, ShellState, Store};
 use crate::files::Scope;
-use crate::gate::Gate;
+use crate::gate::{Gate, Surroundings};
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
 
@@ -46,7 +47,7 @@ impl Server {
         });
         Ok(Arc::new(Self {
             scope,
-            gate: Gate::new(policy),
+            gate: Gate::new(policy, surroundings(&config, &initial)),
             shell: Shell::find(),
             store,
             tools: tools::offered(&config.tools),
@@ -131,5 +132,16 @@ fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolE
     let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
     for (id, exit_code) in session.tasks().newly_ended() {
         output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
+    }
+}
+
+/// What the policy must know of where commands run.
+pub fn surroundings(config: &Config, initial: &ShellState) -> Surroundings {
+    let path = |name: &str| initial.variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    Surroundings {
+        project_dir: config.directories.project_dir().to_owned(),
+        home: path("HOME"),
+        writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
+        search_path: initial.variable("PATH").unwrap_or_default(),
     }
 }
