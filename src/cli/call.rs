@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::{Call, Server};
+use crate::server::{Asker, Call, Server};
 use crate::tools::ToolOutput;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
@@ -19,7 +19,9 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
         }
     });
     let arguments = arguments(&tool, words)?;
-    let result = server.call(Call { client: server.clients().local(), tool, arguments, cancel, progress: None }).await;
+    let result = server
+        .call(Call { client: server.clients().local(), tool, arguments, cancel, progress: None, asker: Asker::Nobody })
+        .await;
     server.shut_down().await;
     Ok(match result? {
         Ok(ToolOutput::Text(text)) => {

@@ -38,6 +38,8 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// The server's own environment, which its commands start from.
     pub environment: Vec<(OsString, OsString)>,
+    /// `ALLOWED_CWD_ROOTS`: where `execute_command` may be told to run; anywhere when empty.
+    pub cwd_roots: Vec<String>,
     /// What looks like a mistake but does not stop the start.
     pub warnings: Vec<String>,
 }

@@ -106,6 +106,17 @@ pub fn initial(
     environment
 }
 
+/// The file that a name stands for, as a shell would find it.
+pub fn find_program(environment: &[(OsString, OsString)], name: &str) -> Option<std::path::PathBuf> {
+    if name.contains('/') {
+        return Some(name.into());
+    }
+    let path = environment.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone())?;
+    let runs =
+        |file: &std::path::PathBuf| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
+    std::env::split_paths(&path).map(|directory| directory.join(name)).find(runs)
+}
+
 /// In a terminal a person, or an agent in their place, does answer: what we forced for the others is given back.
 pub fn for_terminal(environment: &mut Vec<(OsString, OsString)>) {
     environment

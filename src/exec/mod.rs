@@ -35,7 +35,7 @@ pub use keeper::{Keeper, KeeperError};
 pub use login::{Login, wanted as login_shell_wanted};
 pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
 pub use process::{Exited, Process};
-pub use run::{Ending, Place, Running, Stdin, Streams, spawn, spawn_terminal};
+pub use run::{Ending, Place, Running, Stdin, Streams, spawn, spawn_terminal, spawn_words};
 pub use secret_names::looks_secret;
 pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::Shell;

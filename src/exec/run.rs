@@ -18,7 +18,8 @@ use super::terminal::Terminal;
 use super::watched::watched;
 use super::{Keeper, KeeperError, Settings, Shell, ShellState, Store, View, environment};
 use crate::gate::Permitted;
-use crate::policy::action::RunCommand;
+use crate::keeper::protocol::Start;
+use crate::policy::action::{RunCommand, RunWords};
 
 /// Where a command is run and what it shares with the others of its session.
 pub struct Place<'a> {
@@ -110,6 +111,32 @@ pub async fn spawn(
     let (streams, input, report, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     let (process, _) = place.keeper.start(&start, descriptors).await?;
     Ok(Running { process, streams, input, report: Report::collect(report) })
+}
+
+/// Starts one permitted program without a shell; a name without a slash is looked up in the PATH of its environment.
+pub async fn spawn_words(permitted: &Permitted<RunWords>, place: &Place<'_>) -> Result<Running, KeeperError> {
+    let name = permitted.words.first().cloned().unwrap_or_default();
+    let missing = || KeeperError::Execute { program: name.clone(), error: io::ErrorKind::NotFound.into() };
+    let program = environment::find_program(&place.state.environment, &name).ok_or_else(missing)?;
+    let prepare = || -> io::Result<_> {
+        let (stdout_reader, stdout_end) = pipe()?;
+        let (stderr_reader, stderr_end) = pipe()?;
+        let stdout = record(place.store, view(place), stdout_reader, None)?;
+        let stderr = record(place.store, view(place), stderr_reader, None)?;
+        let mut environment = place.state.environment.clone();
+        environment.push(("PWD".into(), place.state.cwd.clone().into()));
+        let start = Start {
+            program: program.into(),
+            arguments: permitted.words.iter().map(Into::into).collect(),
+            environment,
+            cwd: place.state.cwd.clone(),
+            ..Start::default()
+        };
+        Ok((Streams::Pipes { stdout, stderr }, start, vec![null()?, stdout_end, stderr_end]))
+    };
+    let (streams, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
+    let (process, _) = place.keeper.start(&start, descriptors).await?;
+    Ok(Running { process, streams, input: None, report: Report::none() })
 }
 
 /// Starts permitted shell text in a terminal of its own.
@@ -216,6 +243,11 @@ fn input_from(stdin: Stdin<'_>) -> io::Result<(Option<Arc<Input>>, OwnedFd)> {
 }
 
 impl Report {
+    /// Of a program that is no shell.
+    fn none() -> Self {
+        Self { collecting: tokio::spawn(std::future::ready(Vec::new())), over: CancellationToken::new() }
+    }
+
     pub(super) fn collect(report: AsyncFd<OwnedFd>) -> Self {
         let over = CancellationToken::new();
         let ended = over.clone();

@@ -1,33 +1,98 @@
-use super::Permitted;
-use crate::policy::{Action, Policy, Verdict};
+use super::{Decision, Machine, Permitted, Question, Surroundings};
+use crate::policy::{Action, Judgement, Policy, Subject, Verdict};
 
 /// Judges actions by the policy and hands out permits.
 #[derive(Debug)]
 pub struct Gate {
     policy: Policy,
+    machine: Machine,
 }
 
 /// Why an action may not happen.
-#[derive(Debug, thiserror::Error, Eq, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, Eq, PartialEq)]
 pub enum Refusal {
     #[error("refused by policy: {summary}: {reason}")]
-    Denied { summary: String, reason: String },
+    Denied { summary: String, reason: String, change: Option<String> },
     #[error("refused: {summary}: {reason}, and there is nobody to ask")]
-    NobodyToAsk { summary: String, reason: String },
+    NobodyToAsk { summary: String, reason: String, change: Option<String> },
+    #[error("refused by the user: {summary}")]
+    ByThePerson { summary: String },
+    #[error("refused: {summary}: it needs an approval, and {why}")]
+    CannotBeAsked { summary: String, why: &'static str },
+}
+
+/// What the gate says to an action.
+pub enum Answer<A> {
+    Permitted(Permitted<A>),
+    /// Only a person can say.
+    Ask(Pending<A>),
+    Refused(Refusal),
+}
+
+/// An action that waits for a person.
+pub struct Pending<A> {
+    action: A,
+    pub question: Question,
+    change: Option<String>,
 }
 
 impl Gate {
-    pub fn new(policy: Policy) -> Self {
-        Self { policy }
+    pub fn new(policy: Policy, machine: Machine) -> Self {
+        Self { policy, machine }
     }
 
-    pub fn permit<A: Action>(&self, action: A) -> Result<Permitted<A>, Refusal> {
-        let judgement = self.policy.judge(&action.subject());
-        let summary = action.summary();
-        match judgement.verdict {
-            Verdict::Allow => Ok(Permitted::new(action)),
-            Verdict::Ask => Err(Refusal::NobodyToAsk { summary, reason: judgement.reason }),
-            Verdict::Deny => Err(Refusal::Denied { summary, reason: judgement.reason }),
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The verdict alone, for those who explain.
+    pub fn judge(&self, subject: &Subject<'_>, surroundings: &Surroundings) -> Judgement {
+        self.policy.judge(subject, &surroundings.scene(subject), &self.machine)
+    }
+
+    /// With `confirm`, what nothing speaks against is asked about all the same.
+    pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Answer<A> {
+        let mut judgement = self.judge(&action.subject(), surroundings);
+        if confirm && judgement.verdict == Verdict::Allow {
+            judgement.verdict = Verdict::Ask;
+            "this tool confirms every command".clone_into(&mut judgement.reason);
         }
+        match judgement.verdict {
+            Verdict::Allow => {
+                // Bash reads what was judged, not what was written.
+                if let Some(canonical) = judgement.canonical {
+                    action.replace_text(canonical);
+                }
+                Answer::Permitted(Permitted::new(action))
+            }
+            Verdict::Ask => {
+                let question = Question::new(action.shown(), &judgement);
+                Answer::Ask(Pending { action, question, change: judgement.change })
+            }
+            Verdict::Deny => Answer::Refused(Refusal::Denied {
+                summary: action.summary(),
+                reason: judgement.reason,
+                change: judgement.change,
+            }),
+        }
+    }
+}
+
+impl<A: Action> Pending<A> {
+    /// What the person said about exactly this action.
+    pub fn decided(self, decision: Decision) -> Result<Permitted<A>, Refusal> {
+        match decision {
+            Decision::Deny => Err(Refusal::ByThePerson { summary: self.action.summary() }),
+            Decision::Once | Decision::Session | Decision::Program => Ok(Permitted::new(self.action)),
+        }
+    }
+
+    pub fn nobody_to_ask(self) -> Refusal {
+        let summary = self.action.summary();
+        Refusal::NobodyToAsk { summary, reason: self.question.reason, change: self.change }
+    }
+
+    pub fn cannot_be_asked(self, why: &'static str) -> Refusal {
+        Refusal::CannotBeAsked { summary: self.action.summary(), why }
     }
 }

@@ -1,5 +1,6 @@
 //! The order of things: [`Server::call`] is the whole path of a request, on one screen.
 
+mod asker;
 mod client;
 mod clients;
 pub mod confinement;
@@ -13,6 +14,7 @@ mod session;
 mod tasks;
 mod workplace;
 
+pub use asker::{Asker, GivenAnswer, OpenQuestion};
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use confinement::Confinement;

@@ -6,7 +6,7 @@ use super::confinement::Found;
 use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
 use crate::config::Config;
 use crate::exec::{self, Shell, Store};
-use crate::gate::Gate;
+use crate::gate::{Gate, Machine, Surroundings};
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
 
@@ -41,7 +41,7 @@ impl Server {
         });
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
-            gate: Gate::new(policy),
+            gate: Gate::new(policy, Machine::new(&variable(&initial, "PATH").unwrap_or_default())),
             shell: Shell::find(),
             store,
             tools: tools::offered(&config.tools),
@@ -68,6 +68,7 @@ impl Server {
             cancel: call.client.over().child_token(),
             client: call.client,
             progress: call.progress,
+            asker: call.asker,
             used: OnceLock::new(),
         };
         let cancelled = async {
@@ -150,9 +151,25 @@ impl Server {
         Workplace::new(&self.config.directories, roots)
     }
 
+    /// What a command finds in its environment before a session has changed it.
+    pub fn environment(&self) -> Vec<(OsString, OsString)> {
+        self.login.get().unwrap_or(&self.initial).clone()
+    }
+
+    /// What the policy must know of where commands run.
+    pub fn surroundings(&self, workplace: &Workplace) -> Surroundings {
+        let path = |name: &str| variable(&self.initial, name).map(PathBuf::from).filter(|path| path.is_absolute());
+        Surroundings {
+            project_dir: workplace.project_dir.clone(),
+            home: path("HOME"),
+            writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
+            search_path: variable(&self.initial, "PATH").unwrap_or_default(),
+        }
+    }
+
     /// As every session begins.
     pub fn new_session(&self, workplace: Option<Workplace>) -> Session {
-        let environment = self.login.get().unwrap_or(&self.initial).clone();
+        let environment = self.environment();
         let workplace = workplace.unwrap_or_else(|| self.workplace(&[]));
         Session::new(workplace, environment, self.config.files.deny.clone(), self.confinement.clone(), &self.store)
     }
@@ -173,4 +190,8 @@ fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolE
     for (id, exit_code) in session.tasks().newly_ended() {
         output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
     }
+}
+
+fn variable(environment: &[(OsString, OsString)], name: &str) -> Option<OsString> {
+    environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
 }

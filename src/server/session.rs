@@ -8,6 +8,7 @@ use super::next_shell::NextShell;
 use super::{Confinement, Tasks, Workplace};
 use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Store, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
+use crate::gate::Approvals;
 use crate::sandbox::{Level, Profile};
 
 /// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
@@ -31,6 +32,7 @@ pub struct Session {
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
+    approvals: Approvals,
 }
 
 /// The keeper of commands to come, and those before it whose commands still run.
@@ -78,6 +80,7 @@ impl Session {
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
+            approvals: Approvals::default(),
         }
     }
 
@@ -183,6 +186,11 @@ impl Session {
 
     pub fn tasks(&self) -> &Tasks {
         &self.tasks
+    }
+
+    /// What a person has allowed in this session.
+    pub fn approvals(&self) -> &Approvals {
+        &self.approvals
     }
 
     pub fn next_shell(&self) -> &NextShell {

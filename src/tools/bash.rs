@@ -68,6 +68,7 @@ impl Tool for Bash {
         let action = RunCommand {
             command: arguments.command.clone(),
             cwd: before.cwd.clone(),
+            search_path: before.variable("PATH"),
             description: arguments.description.clone(),
         };
         let permitted = context.permit(action).await?;
@@ -295,7 +296,16 @@ fn place<'a>(server: &'a Server, session: &'a Session, keeper: &'a Keeper, state
 }
 
 fn check(arguments: &Arguments) -> Result<(), ToolError> {
-    let command = &arguments.command;
+    check_command(&arguments.command)?;
+    if arguments.pty && arguments.stdin.is_some() {
+        return Err(ToolError::new("stdin cannot be given to a terminal")
+            .hint("Nothing was run. Type into it with task_input once it runs."));
+    }
+    Ok(())
+}
+
+/// What every tool that runs shell text refuses.
+pub fn check_command(command: &str) -> Result<(), ToolError> {
     if command.trim().is_empty() {
         return Err(ToolError::new("command must not be empty"));
     }
@@ -306,10 +316,6 @@ fn check(arguments: &Arguments) -> Result<(), ToolError> {
     if command.len() > LONGEST_COMMAND {
         let message = format!("command is {} bytes long, the limit is {LONGEST_COMMAND} bytes", command.len());
         return Err(ToolError::new(message).hint("Nothing was run. Write the text to a file, or pass data as stdin."));
-    }
-    if arguments.pty && arguments.stdin.is_some() {
-        return Err(ToolError::new("stdin cannot be given to a terminal")
-            .hint("Nothing was run. Type into it with task_input once it runs."));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 use crate::files::FileError;
 use crate::gate::Refusal;
+use crate::server::OpenQuestion;
 
 /// What a tool answers when it could not do what was asked, written for an agent: what happened, the evidence, what to
 /// do next. It becomes a result with `isError: true`, never a protocol error.
@@ -7,11 +8,25 @@ use crate::gate::Refusal;
 pub struct ToolError {
     message: String,
     hints: Vec<String>,
+    question: Option<Box<OpenQuestion>>,
 }
 
 impl ToolError {
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hints: Vec::new() }
+        Self { message: message.into(), hints: Vec::new(), question: None }
+    }
+
+    /// Nothing is wrong yet: the client has to ask its person first and call again.
+    pub fn ask_first(question: OpenQuestion) -> Self {
+        Self {
+            question: Some(Box::new(question)),
+            ..Self::new("this needs an approval: ask the user and repeat the call")
+        }
+    }
+
+    /// What the client has to ask.
+    pub fn question(&self) -> Option<OpenQuestion> {
+        self.question.as_deref().cloned()
     }
 
     /// What to try next, on a line of its own.
@@ -31,13 +46,19 @@ impl std::fmt::Display for ToolError {
 
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
-        let hint = match &refusal {
-            Refusal::Denied { .. } => {
-                "A deny rule is final: ask the user to change it (--deny, [policy] deny) or do without."
+        let text = refusal.to_string();
+        let (hint, change) = match refusal {
+            Refusal::Denied { change, .. } => ("The user can change that; until then, do without it.", change),
+            Refusal::NobodyToAsk { change, .. } => ("The user can allow it with --allow or [policy] allow.", change),
+            Refusal::ByThePerson { .. } => {
+                ("Nothing was run. Do without it, or ask the user what they would prefer.", None)
             }
-            Refusal::NobodyToAsk { .. } => "The user can allow it with --allow or [policy] allow.",
+            Refusal::CannotBeAsked { .. } => {
+                ("Nothing was run. The user can allow it with --allow or [policy] allow.", None)
+            }
         };
-        Self::new(refusal.to_string()).hint(hint)
+        let change = change.map(|change| format!("What would change it: {change}."));
+        Self::new(text).hint(change.unwrap_or_else(|| hint.to_owned()))
     }
 }
 

@@ -6,10 +6,12 @@ mod bash;
 mod blocks;
 mod create_file;
 mod error;
+mod execute_command;
 mod file;
 mod find;
 mod grep;
 mod output;
+mod run_shell_command;
 mod settings;
 mod str_replace;
 mod str_replace_editor;
@@ -49,6 +51,8 @@ tools! {
     str_replace_editor::StrReplaceEditor: anthropic;
     grep::Grep: standard anthropic;
     find::Find: standard anthropic;
+    execute_command::ExecuteCommand: terminal;
+    run_shell_command::RunShellCommand: gemini;
 }
 
 /// For an id that names nothing here, with the ids that do.
@@ -56,6 +60,22 @@ fn unknown_task(session: &crate::server::Session, id: &str) -> ToolError {
     let known: Vec<String> = session.tasks().ids().into_iter().chain(session.output_ids()).collect();
     let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
     ToolError::new(format!("task not found: {id}")).hint(hint)
+}
+
+/// A stream in full, up to a stated cap, for the tools whose users expect the whole of it.
+fn complete_text(recording: &crate::exec::Recording) -> String {
+    const CAP: usize = 10 << 20;
+    let mut bytes = Vec::new();
+    recording.each_piece(0, |piece| {
+        let room = CAP - bytes.len();
+        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+    });
+    let seen = recording.get().spill.seen();
+    let mut text = crate::exec::clean(&bytes);
+    if seen > bytes.len() as u64 {
+        text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
+    }
+    text
 }
 
 /// The tools that the settings choose.

@@ -15,6 +15,7 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::auth::Principal;
+use super::elicitation::Seals;
 use super::endpoint::SESSION_HEADER;
 use super::roots;
 use crate::server::{Call, Client, ClientId, ProgressSink, Server};
@@ -23,11 +24,12 @@ use crate::tools::{self, Entry, Image, ToolOutput};
 #[derive(Clone)]
 pub struct Handler {
     server: Arc<Server>,
+    seals: Seals,
 }
 
 impl Handler {
     pub fn new(server: Arc<Server>) -> Self {
-        Self { server }
+        Self { server, seals: Seals::default() }
     }
 
     /// Who asks. Over HTTP the request says it: by its protocol session, or by its token where there are none.
@@ -116,6 +118,7 @@ impl ServerHandler for Handler {
             roots::ask_first(&self.server, &client, &context.peer);
         }
         let call = Call {
+            asker: self.seals.asker(&request, &context, has_initialize(&context)),
             client,
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
@@ -123,6 +126,12 @@ impl ServerHandler for Handler {
             cancel: context.ct,
         };
         match self.server.call(call).await {
+            Ok(Err(error)) if error.question().is_some() => {
+                match error.question().and_then(|open| self.seals.ask(open)) {
+                    Some(question) => Ok(question.into()),
+                    None => Ok(answer(Err(error)).into()),
+                }
+            }
             Ok(result) => Ok(answer(result).into()),
             Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
         }

@@ -3,6 +3,7 @@
 mod auth;
 mod body;
 mod connections;
+mod elicitation;
 mod endpoint;
 mod envelope;
 pub mod http;

@@ -1,0 +1,41 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use crate::gate::Decision;
+
+/// How a client can be asked about an action.
+#[derive(Clone, Default)]
+pub enum Asker {
+    #[default]
+    Nobody,
+    /// In the middle of the call, which waits.
+    Now(AskNow),
+    /// The call is answered with the question, and comes again with the answer.
+    Later(Option<GivenAnswer>),
+}
+
+/// Shows a question to the person; whatever goes wrong is a no.
+pub type AskNow = Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
+
+/// An answer that came with a repeated call.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct GivenAnswer {
+    /// What it was given for: see [`OpenQuestion::binding`].
+    pub binding: String,
+    pub decision: Decision,
+}
+
+/// A question that the client has to carry to its person.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct OpenQuestion {
+    pub message: String,
+    /// The exact action, its directory and its session: an answer for another is no answer.
+    pub binding: String,
+}
+
+impl Asker {
+    pub fn can_ask(&self) -> bool {
+        !matches!(self, Self::Nobody)
+    }
+}

@@ -1,0 +1,148 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Hints, Tool, ToolError, ToolOutput, complete_text};
+use crate::exec::{self, Ending, ExitStatus, KeeperError, Place, Running, ShellState, Stdin, Streams};
+use crate::files::directory_below;
+use crate::policy::action::RunCommand;
+use crate::policy::shell::substitution;
+use crate::server::{Context, Progress, Session};
+
+/// Shell text that leaves no trace in the session.
+pub struct RunShellCommand;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Shell text, as for `bash -c`; command substitution is refused.
+    command: String,
+    /// What this is for, in a few words.
+    description: Option<String>,
+    /// Where to run it, relative to the project directory.
+    directory: Option<String>,
+}
+
+/// The result; every key is always there.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Outcome {
+    stdout: String,
+    stderr: String,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    error: Option<String>,
+    pid: Option<i32>,
+    background_pids: Vec<i32>,
+}
+
+impl Tool for RunShellCommand {
+    const NAME: &'static str = "run_shell_command";
+    const TITLE: &'static str = "Run a shell command";
+    const DESCRIPTION: &'static str = "Run a command with `bash -c` in the project directory, or in `directory` below it. \
+        Nothing persists to the next call. The result is one JSON object: stdout, stderr, exitCode, signal, error, pid, \
+        backgroundPids. Command and process substitution ($(…), backticks, <(…), >(…)) is refused. Output is complete up to \
+        10 MB a stream.";
+    const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+    type Arguments = Arguments;
+
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+        super::bash::check_command(&arguments.command)?;
+        refuse_substitution(&arguments.command)?;
+        let session = context.session(None)?;
+        let cwd = directory(&arguments, &session)?;
+        let mut environment = context.server.environment();
+        let search_path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let action = RunCommand {
+            command: arguments.command,
+            cwd: cwd.clone(),
+            search_path,
+            description: arguments.description,
+        };
+        let permitted = context.permit_confirmed(action).await?;
+        environment.push(("ASIMI_CLI".into(), "1".into()));
+        let state = ShellState { cwd, environment };
+        let keeper = session.keeper().await.map_err(|error| ToolError::new(error.to_string()))?;
+        let place = Place {
+            keeper: &keeper,
+            shell: context.server.shell(),
+            store: context.server.store(),
+            settings: &context.server.config().exec,
+            nonce: session.nonce(),
+            state: &state,
+        };
+        let running = match exec::spawn(&permitted, &place, Stdin::Empty, None).await {
+            Ok(running) => running,
+            Err(error @ (KeeperError::Execute { .. } | KeeperError::Prepare(_))) => {
+                return Outcome { error: Some(error.to_string()), ..Outcome::default() }.text();
+            }
+            Err(error) => return Err(ToolError::new(error.to_string())),
+        };
+        session.keep(running.process.clone());
+        finish(running, context).await
+    }
+}
+
+fn refuse_substitution(command: &str) -> Result<(), ToolError> {
+    let hint = "Nothing was run. Run the inner command first and use its output in the next call.";
+    match substitution::performed(command) {
+        Ok(false) => Ok(()),
+        Ok(true) => {
+            Err(ToolError::new("command substitution is not allowed: $(…), backticks, <(…) and >(…)").hint(hint))
+        }
+        Err(opaque) => {
+            Err(ToolError::new(format!("the command cannot be checked for command substitution: {}", opaque.reason))
+                .hint("Nothing was run."))
+        }
+    }
+}
+
+fn directory(arguments: &Arguments, session: &Session) -> Result<PathBuf, ToolError> {
+    let project = session.workplace().project_dir;
+    let Some(relative) = &arguments.directory else { return Ok(project) };
+    directory_below(&project, relative).map_err(|error| {
+        ToolError::new(format!("directory {relative:?} {error}"))
+            .hint(format!("Nothing was run. The project directory is {}.", project.display()))
+    })
+}
+
+async fn finish(mut running: Running, context: &Context) -> Result<ToolOutput, ToolError> {
+    let timeout = Duration::from_secs(context.server.config().exec.timeout);
+    let finishing = running.finish(Some(timeout), &context.cancel);
+    let ending = Progress::default().while_running(context.progress.clone(), finishing).await;
+    let mut outcome = Outcome { pid: Some(running.process.pid), ..Outcome::default() };
+    let exited = match ending {
+        Ending::Exited { exited, .. } => Some(exited),
+        Ending::TimeUp => {
+            outcome.error = Some(format!("Command timed out after {}ms", timeout.as_millis()));
+            running.end().await
+        }
+        Ending::Cancelled => {
+            return Err(ToolError::new("cancelled by the client; the command and its children were ended"));
+        }
+        Ending::Lost => {
+            outcome.error = Some("the process that watched this command was killed".to_owned());
+            None
+        }
+    };
+    if let Some(exited) = exited {
+        match exited.status {
+            ExitStatus::Code(code) => outcome.exit_code = Some(code),
+            ExitStatus::Signal(signal) => outcome.signal = Some(signal),
+        }
+        outcome.background_pids = exited.running;
+    }
+    if let Streams::Pipes { stdout, stderr } = &running.streams {
+        (outcome.stdout, outcome.stderr) = (complete_text(stdout), complete_text(stderr));
+    }
+    outcome.text()
+}
+
+impl Outcome {
+    fn text(&self) -> Result<ToolOutput, ToolError> {
+        let text = serde_json::to_string(self).map_err(|error| ToolError::new(error.to_string()))?;
+        Ok(text.into())
+    }
+}
