@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ignore::{WalkBuilder, WalkState};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 
 use super::{DenyGlobs, Entry, Stop, beneath};
 
@@ -98,8 +98,14 @@ impl<'a> Hunt<'a> {
         });
     }
 
-    /// Opens what the walker named, if it is really there.
-    pub fn open(&self, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        beneath::open_without_links(self.entry.handle(), relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
+    /// Opens the content of what the walker named, if it is really there.
+    pub fn open(&self, relative: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        beneath::open_without_links(self.entry.handle(), relative, flags)
+    }
+
+    /// Looks at what the walker named, if it is really there.
+    pub fn stat(&self, relative: &Path) -> rustix::io::Result<Stat> {
+        rustix::fs::fstat(beneath::open_without_links(self.entry.handle(), relative, OFlags::PATH)?)
     }
 }

@@ -202,7 +202,7 @@ impl Search<'_> {
                 std::io::Seek::rewind(&mut &*file)?;
                 file.try_clone()?
             }
-            None => File::from(self.hunt.open(relative, OFlags::RDONLY)?),
+            None => File::from(self.hunt.open(relative)?),
         };
         searcher.search_reader(&self.matcher, Interruptible { inner: file, stop: self.stop }, sink)
     }

@@ -71,8 +71,8 @@ fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
         text.push_str(&format!("0 matches in {} names; {} in ignored paths\n", names.looked_at, names.total));
     }
     let mut shown = 0;
-    for path in &names.page {
-        let line = file::shortened(path, cwd);
+    for (path, is_directory) in &names.page {
+        let line = file::shortened(path, cwd) + if *is_directory { "/" } else { "" };
         if text.len() + line.len() > MOST_CHARACTERS {
             break;
         }
