@@ -13,6 +13,8 @@ const MOST_SHOWN: usize = 12;
 /// Lines that are compared one by one when none is the same in other words.
 const MOST_COMPARED: usize = 20_000;
 const SIMILAR: f64 = 0.5;
+/// A line of fewer characters, such as a brace, stands everywhere.
+const TELLING: usize = 3;
 
 /// What an agent needs to get the edit right, a line or a block each.
 pub fn diagnose(text: &[u8], request: &Request<'_>) -> Vec<String> {
@@ -57,7 +59,7 @@ fn body(line: &[u8]) -> &[u8] {
 fn region(file: &[&[u8]], old: &[&[u8]]) -> Option<usize> {
     let folded: Vec<String> = old.iter().map(|line| fold(line)).collect();
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, line) in folded.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+    for (index, line) in folded.iter().enumerate().filter(|(_, line)| line.len() >= TELLING) {
         places.entry(line).or_default().push(index);
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();

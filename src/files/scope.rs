@@ -77,7 +77,7 @@ impl Scope {
         FileError::NotFound {
             path: asked.text().to_owned(),
             absolute: asked.shown(),
-            same_name: same_name::find(self, asked),
+            same_name: same_name::find(&self.inner.roots, &self.inner.deny, asked),
         }
     }
 
