@@ -22,7 +22,9 @@ pub fn find(roots: &[Arc<Root>], deny: &DenyGlobs, asked: &Asked) -> Vec<String>
         let walk = ignore::WalkBuilder::new(root.real())
             .hidden(false)
             .require_git(false)
-            .filter_entry(move |entry| entry.file_name() != ".git" && !denied.hides(&name_in_walk(entry.path())))
+            .filter_entry(move |entry| {
+                entry.file_name() != ".git" && !denied.hides(entry.path()) && !denied.hides(&name_in_walk(entry.path()))
+            })
             .build();
         for entry in walk.flatten() {
             if stop.is_due() || found.len() == MOST {

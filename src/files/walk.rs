@@ -35,11 +35,14 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// The whole path, missing names included.
+    /// The names from the root, missing ones included.
+    pub fn below(&self) -> PathBuf {
+        self.names.iter().chain(&self.missing).collect()
+    }
+
+    /// The whole path, by the name agents use.
     pub fn path(&self) -> PathBuf {
-        let mut path = self.root.path().to_owned();
-        path.extend(self.names.iter().chain(&self.missing));
-        path
+        self.root.shown(&self.below())
     }
 }
 

@@ -20,7 +20,7 @@ fn every_way_out_is_closed_with_the_contracts_text() {
     {
         let error = server.call("view", json!({ "path": path })).err();
         let want = format!("access denied: path \"{path}\" is outside allowed directories");
-        assert_eq!(error, format!("{want}\nAllowed directories: {}", text(&world.project())));
+        assert_eq!(error, format!("{want}\nAllowed directories: /tmp, {}", text(&world.project())));
     }
     assert!(server.call("view", json!({ "path": "loop" })).err().contains("loop"));
 }
@@ -92,10 +92,22 @@ fn the_workspace_is_in_scope_and_the_ceiling_bounds_it() {
     let mut server = world.server(&["--workspace-dir", &outside]);
     assert_eq!(server.call("view", json!({ "path": format!("{outside}/f") })).ok(), "1\tworkspace\n");
     let mut server = world.server(&["--workspace-dir", &outside, "--allow-dir", &inside]);
-    assert_eq!(server.call("view", json!({ "path": "in/f" })).ok(), "1\tin\n");
-    for path in ["f".to_owned(), format!("{outside}/f")] {
+    assert_eq!(server.call("view", json!({ "path": "f" })).ok(), "1\tin\n");
+    for path in ["../f".to_owned(), format!("{outside}/f")] {
         assert!(server.call("view", json!({ "path": path })).err().contains("is outside allowed directories"));
     }
+}
+
+#[test]
+fn the_sessions_tmp_is_one_for_commands_and_file_tools() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.call("create_file", json!({ "path": "/tmp/note", "content": "from the tool\n" })).ok();
+    assert_eq!(server.bash("cat /tmp/note; echo from bash > /tmp/back").stdout(), "from the tool\n");
+    assert_eq!(server.call("view", json!({ "path": "/tmp/back" })).ok(), "1\tfrom bash\n");
+    assert_eq!(server.call("find", json!({ "pattern": "note", "path": "/tmp" })).ok(), "/tmp/note\n");
+    let other = world.server(&[]).call("view", json!({ "path": "/tmp/note" })).err();
+    assert!(other.starts_with("file not found: /tmp/note"), "{other}");
 }
 
 /// A directory and a link to the outside change places all the time, as a hostile command could do it.
