@@ -30,7 +30,7 @@ pub struct Names {
     pub page: Vec<(PathBuf, bool)>,
     /// How many match in all.
     pub total: usize,
-    /// How many names were looked at.
+    /// How many files were looked at.
     pub looked_at: usize,
     /// Whether nothing matched until ignore files were left out of account.
     pub ignored: bool,
@@ -71,7 +71,9 @@ fn look(hunt: &Hunt<'_>, pattern: &Pattern, query: &NameQuery, ignoring: Ignorin
     let (total, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
     hunt.go(ignoring, stop, || {
         |found| {
-            looked_at.fetch_add(1, Ordering::Relaxed);
+            if found.kind.is_some_and(|kind| !kind.is_dir()) {
+                looked_at.fetch_add(1, Ordering::Relaxed);
+            }
             if !pattern.matches(found.relative) {
                 return;
             }

@@ -68,7 +68,7 @@ impl Tool for Find {
 fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
     let mut text = String::new();
     if names.ignored {
-        text.push_str(&format!("0 matches in {} names; {} in ignored paths\n", names.looked_at, names.total));
+        text.push_str(&format!("0 matches in {} files; {} matches in ignored paths\n", names.looked_at, names.total));
     }
     let mut shown = 0;
     for (path, is_directory) in &names.page {

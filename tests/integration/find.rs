@@ -54,8 +54,11 @@ fn ignored_files_are_listed_when_nothing_else_matches() {
     let mut server = world.server(&["--deny-dir", "secret"]);
     assert_eq!(
         find(&mut server, json!({ "pattern": "app" })),
-        "0 matches in 1 names; 1 in ignored paths\ntarget/debug/app\n"
+        "0 matches in 1 files; 1 matches in ignored paths\ntarget/debug/app\n"
     );
-    assert_eq!(find(&mut server, json!({ "pattern": "nowhere" })), "0 matches in 1 names; 0 in ignored paths\n");
+    assert_eq!(
+        find(&mut server, json!({ "pattern": "nowhere" })),
+        "0 matches in 1 files; 0 matches in ignored paths\n"
+    );
     assert!(server.call("find", json!({ "pattern": "a[" })).err().starts_with("invalid pattern"));
 }
