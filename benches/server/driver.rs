@@ -75,6 +75,12 @@ impl<'a> Connection<'a> {
         self.wait_call(id, sent)
     }
 
+    /// Calls any tool; the same time.
+    pub fn call_tool(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Duration> {
+        let (id, sent) = self.send("tools/call", &json!({ "name": name, "arguments": arguments }))?;
+        self.wait_call(id, sent)
+    }
+
     /// Asks without waiting.
     pub fn send_call(&mut self, command: &str) -> anyhow::Result<(u64, Instant)> {
         let arguments = filled(&self.subject.template, command);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 
 /// `/bin/true`, from start to exit status.
 pub fn spawn_true() -> anyhow::Result<Duration> {
@@ -22,6 +22,17 @@ pub fn into_file(text: &str, scratch: &Path) -> anyhow::Result<Duration> {
     let file = scratch.join("floor");
     let time = timed(bash().arg(format!("{{ {text}; }} | cat > \"$0\"")).arg(&file))?;
     std::fs::remove_file(file)?;
+    Ok(time)
+}
+
+/// A program in a directory, what it prints thrown away.
+pub fn run(program: &str, words: &[&str], directory: &Path) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    let mut command = Command::new(program);
+    let output = command.args(words).current_dir(directory).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("failed to start {program}, the floor"))?;
+    let time = begun.elapsed();
+    ensure!(output.status.success(), "{program}, the floor, failed");
     Ok(time)
 }
 

@@ -35,3 +35,24 @@ fn step_by_step(directory: impl AsFd, relative: &Path, flags: OFlags) -> rustix:
     }
     at.ok_or(Errno::NOENT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_at_a_time_leads_nowhere_else() {
+        let world = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(world.path().join("w/a")).unwrap();
+        std::fs::write(world.path().join("w/a/f"), "").unwrap();
+        std::os::unix::fs::symlink("a", world.path().join("w/link")).unwrap();
+        let root = std::fs::File::open(world.path().join("w")).unwrap();
+        for (path, found) in
+            [("a/f", true), ("a", true), ("link", false), ("link/f", false), ("../w/a", false), ("no", false)]
+        {
+            let careful = step_by_step(&root, Path::new(path), OFlags::RDONLY);
+            assert_eq!(careful.is_ok(), found, "{path}");
+            assert_eq!(open_without_links(&root, Path::new(path), OFlags::RDONLY).is_ok(), found, "{path}");
+        }
+    }
+}

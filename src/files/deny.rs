@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
@@ -31,9 +31,11 @@ impl DenyGlobs {
             };
             let absolute = expanded.starts_with('/');
             let anywhere = if absolute || expanded.starts_with("**/") { expanded } else { format!("**/{expanded}") };
-            let glob = GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build();
-            set.add(glob.map_err(|error| format!("{text:?}: {}", error.kind()))?);
-            patterns.push(Pattern { written: text.clone(), absolute });
+            for glob in [Some(anywhere.clone()), real_form(&anywhere)].into_iter().flatten() {
+                let glob = GlobBuilder::new(&glob).literal_separator(true).backslash_escape(true).build();
+                set.add(glob.map_err(|error| format!("{text:?}: {}", error.kind()))?);
+                patterns.push(Pattern { written: text.clone(), absolute });
+            }
         }
         let set = set.build().map_err(|error| error.to_string())?;
         Ok(Self { patterns, set })
@@ -61,6 +63,20 @@ impl DenyGlobs {
     /// The same for one name of a walk, whose parents were looked at before.
     pub fn hides(&self, path: &Path) -> bool {
         !self.is_empty() && self.set.is_match(path)
+    }
+}
+
+/// The same pattern for where it really leads, if its plain beginning goes over links.
+fn real_form(pattern: &str) -> Option<String> {
+    let plain = pattern.strip_prefix('/')?.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+    let mut beginning = plain.fold(PathBuf::from("/"), |path, part| path.join(part));
+    loop {
+        if let Ok(real) = beginning.canonicalize() {
+            let rest = pattern.strip_prefix(beginning.to_str()?)?;
+            let form = format!("{}{rest}", globset::escape(real.to_str()?));
+            return (real != beginning).then_some(form);
+        }
+        beginning.pop();
     }
 }
 
@@ -94,6 +110,19 @@ mod tests {
             let found = globs.matching(Path::new(root), Path::new(path));
             assert_eq!(found, denied.then_some(pattern), "{pattern} and {path}");
         }
+    }
+
+    #[test]
+    fn a_pattern_over_a_link_counts_for_where_it_leads() {
+        let world = tempfile::tempdir().unwrap();
+        let base = world.path().canonicalize().unwrap();
+        std::fs::create_dir_all(base.join("real/secret")).unwrap();
+        std::os::unix::fs::symlink("real", base.join("link")).unwrap();
+        let globs = DenyGlobs::new(&[format!("{}/link/sec*", base.display())], None).unwrap();
+        for path in ["link/secret/key", "real/secret/key"] {
+            assert!(globs.matching(&base, &base.join(path)).is_some(), "{path}");
+        }
+        assert_eq!(globs.matching(&base, &base.join("real/other")), None);
     }
 
     #[test]

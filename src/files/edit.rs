@@ -132,7 +132,7 @@ impl Editor<'_> {
         };
         let Some(drift) = self.drift(permitted, current) else { return Ok(notes) };
         if let Some((before, changes)) = &drift.changes {
-            let touched = plan.splices.iter().any(|splice| changes.touch(&lines_of(text, &splice.range)));
+            let touched = lines_of(text, &plan.splices).iter().any(|lines| changes.touch(lines));
             if touched && memchr::memmem::find(before, request.old.as_bytes()).is_some() {
                 self.note(permitted, current);
                 let (path, changes) = (permitted.asked.text().to_owned(), changes.text.clone());
@@ -234,10 +234,64 @@ fn line_of(text: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[..at]).count()
 }
 
-/// The lines that a stretch is in, from 0.
-fn lines_of(text: &[u8], range: &Range<usize>) -> Range<usize> {
-    let first = line_of(text, range.start);
-    let last =
-        first + memchr::memchr_iter(b'\n', &text[range.start..range.end.saturating_sub(1).max(range.start)]).count();
-    first..last + 1
+/// The lines that each splice is in, from 0; one pass for all of them.
+fn lines_of(text: &[u8], splices: &[Splice]) -> Vec<Range<usize>> {
+    let (mut at, mut line) = (0, 0);
+    let lines = splices.iter().map(|splice| {
+        let Range { start, end } = splice.range;
+        line += line_of(&text[at..start], start - at);
+        at = start;
+        let inside = line_of(&text[start..], end.saturating_sub(1).max(start) - start);
+        line..line + inside + 1
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ENCODINGS: [Encoding; 6] = [
+        Encoding::Bytes,
+        Encoding::Utf8Bom,
+        Encoding::Utf16Le,
+        Encoding::Utf16Be,
+        Encoding::Utf32Le,
+        Encoding::Utf32Be,
+    ];
+
+    #[test]
+    fn splices_know_their_lines() {
+        let splice = |range| Splice { range, text: Vec::new() };
+        let lines = lines_of(b"a\nb\nc\nd\n", &[splice(0..1), splice(2..5), splice(6..8)]);
+        assert_eq!(lines, [0..1, 1..3, 3..4]);
+    }
+
+    proptest! {
+        /// Whatever surrounds the match, valid in the encoding or not, is the same afterwards.
+        #[test]
+        fn stored_bytes_outside_of_the_match_are_identical(
+            before in proptest::collection::vec(any::<u8>(), 0..40),
+            after in proptest::collection::vec(any::<u8>(), 0..40),
+            new in ".{0,10}",
+        ) {
+            for encoding in ENCODINGS {
+                let whole = before.len() / 4 * 4;
+                // The first half of a pair would take the first unit of the match for its second.
+                let before = [&before[..whole], &encoding.encode(b"|")].concat();
+                let stored = [encoding.mark(), &before, &encoding.encode(b"<needle>"), &after].concat();
+                let encoding = Encoding::of(&stored);
+                let text = encoding.decode(&stored[encoding.mark().len()..]).into_owned();
+                let Ok(plan) = replace::plan(&text, &Request { old: "<needle>", new: &new, all: false }) else { continue };
+                let (written, _) = splice(&stored, &text, encoding, &plan.splices);
+                let head = encoding.mark().len() + before.len();
+                let old = encoding.encode(b"<needle>").len();
+                prop_assert_eq!(&written[..head], &stored[..head]);
+                prop_assert_eq!(&written[written.len() - after.len()..], &stored[head + old..]);
+                prop_assert_eq!(written.len(), stored.len() - old + encoding.encode(plan.splices[0].text.as_slice()).len());
+            }
+        }
+    }
 }

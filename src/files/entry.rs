@@ -4,25 +4,38 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 
-use super::FileError;
+use super::{DenyGlobs, FileError, Root};
 
 /// Something that exists in the scope, held by a handle that cannot be exchanged under us. Nothing has been read yet.
 #[derive(Debug)]
 pub struct Entry {
     handle: OwnedFd,
     path: PathBuf,
+    /// Where it lies for the kernel, which may be another name than agents have for it.
+    real: PathBuf,
     stat: Stat,
 }
 
 impl Entry {
-    pub fn new(handle: OwnedFd, path: PathBuf) -> std::io::Result<Self> {
+    pub fn new(handle: OwnedFd, root: &Root, below: &Path) -> std::io::Result<Self> {
         let stat = rustix::fs::fstat(&handle)?;
-        Ok(Self { handle, path, stat })
+        Ok(Self { handle, path: root.shown(below), real: root.kept(below), stat })
     }
 
     /// Where it lies, links resolved.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where the kernel finds it.
+    pub fn real(&self) -> &Path {
+        &self.real
+    }
+
+    /// Whether something below this directory is out of bounds, by either name.
+    pub fn hides(&self, deny: &DenyGlobs, below: &Path) -> bool {
+        !deny.is_empty()
+            && (deny.hides(&self.path.join(below)) || self.real != self.path && deny.hides(&self.real.join(below)))
     }
 
     pub fn handle(&self) -> BorrowedFd<'_> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobMatcher};
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::FileType;
 
 use super::hunt::{Hunt, Ignoring};
 use super::stop::Reason;
@@ -26,11 +26,11 @@ pub struct NameQuery {
 /// A page of what was found.
 #[derive(Debug)]
 pub struct Names {
-    /// Newest first; directories end with a slash.
-    pub page: Vec<PathBuf>,
+    /// Newest first, with a word on whether it is a directory.
+    pub page: Vec<(PathBuf, bool)>,
     /// How many match in all.
     pub total: usize,
-    /// How many names were looked at.
+    /// How many files were looked at.
     pub looked_at: usize,
     /// Whether nothing matched until ignore files were left out of account.
     pub ignored: bool,
@@ -71,29 +71,28 @@ fn look(hunt: &Hunt<'_>, pattern: &Pattern, query: &NameQuery, ignoring: Ignorin
     let (total, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
     hunt.go(ignoring, stop, || {
         |found| {
-            looked_at.fetch_add(1, Ordering::Relaxed);
+            if found.kind.is_some_and(|kind| !kind.is_dir()) {
+                looked_at.fetch_add(1, Ordering::Relaxed);
+            }
             if !pattern.matches(found.relative) {
                 return;
             }
-            let stat = hunt.open(found.relative, OFlags::PATH).and_then(rustix::fs::fstat);
-            let Ok(stat) = stat else { return };
+            let Ok(stat) = hunt.stat(found.relative) else { return };
             let kind = FileType::from_raw_mode(stat.st_mode);
             if query.kind.is_some_and(|wanted| wanted != kind) {
                 return;
             }
             total.fetch_add(1, Ordering::Relaxed);
-            let slash = if kind == FileType::Directory { "/" } else { "" };
-            let mut path = hunt.shown(found.relative).into_os_string();
-            path.push(slash);
+            let named = (hunt.shown(found.relative), kind == FileType::Directory);
             let mut newest = newest.lock().unwrap_or_else(PoisonError::into_inner);
-            newest.push(Reverse(((stat.st_mtime, stat.st_mtime_nsec), Reverse(path))));
+            newest.push(Reverse(((stat.st_mtime, stat.st_mtime_nsec), Reverse(named))));
             if newest.len() > wanted {
                 newest.pop();
             }
         }
     });
     let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted_vec();
-    let page = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(path)))| PathBuf::from(path)).collect();
+    let page = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named).collect();
     Names {
         page,
         total: total.into_inner(),

@@ -4,11 +4,11 @@
 //! the handle of the directory, without links. A directory that is exchanged meanwhile yields nothing.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ignore::{WalkBuilder, WalkState};
-use rustix::fs::OFlags;
+use rustix::fs::{OFlags, Stat};
 
 use super::{DenyGlobs, Entry, Stop, beneath};
 
@@ -16,8 +16,6 @@ use super::{DenyGlobs, Entry, Stop, beneath};
 pub struct Hunt<'a> {
     entry: &'a Entry,
     deny: &'a DenyGlobs,
-    /// For the walker; agents may know the directory by another name.
-    real: PathBuf,
     /// Where to begin below it.
     from: PathBuf,
 }
@@ -38,8 +36,7 @@ pub struct Found<'a> {
 
 impl<'a> Hunt<'a> {
     pub fn new(entry: &'a Entry, deny: &'a DenyGlobs) -> Self {
-        let real = std::fs::read_link(format!("/proc/self/fd/{}", entry.handle().as_raw_fd()));
-        Self { entry, deny, real: real.unwrap_or_else(|_| entry.path().to_owned()), from: PathBuf::new() }
+        Self { entry, deny, from: PathBuf::new() }
     }
 
     /// Only what lies below this part: nothing else can match.
@@ -57,8 +54,8 @@ impl<'a> Hunt<'a> {
     /// Calls a visitor, one of which every thread makes for itself, for each name. `.git` and denied names are left out.
     pub fn go<V: FnMut(&Found<'_>) + Send>(&self, ignoring: Ignoring, stop: &Stop, make_visitor: impl Fn() -> V) {
         let respect = ignoring == Ignoring::Yes;
-        let (deny, real, base) = (self.deny.clone(), self.real.clone(), self.entry.path().to_owned());
-        let mut builder = WalkBuilder::new(self.real.join(&self.from));
+        let (deny, real, shown) = (self.deny.clone(), self.entry.real().to_owned(), self.entry.path().to_owned());
+        let mut builder = WalkBuilder::new(self.entry.real().join(&self.from));
         builder
             .hidden(false)
             .require_git(false)
@@ -72,10 +69,9 @@ impl<'a> Hunt<'a> {
                 if entry.depth() == 0 {
                     return true;
                 }
-                let denied = || {
-                    let relative = entry.path().strip_prefix(&real).unwrap_or(entry.path());
-                    deny.hides(&base.join(relative))
-                };
+                // By either name, as in `Entry::hides`, which cannot be borrowed here.
+                let below = || entry.path().strip_prefix(&real).unwrap_or(entry.path());
+                let denied = || deny.hides(entry.path()) || real != shown && deny.hides(&shown.join(below()));
                 entry.file_name() != OsStr::new(".git") && (deny.is_empty() || !denied())
             });
         if respect {
@@ -89,7 +85,7 @@ impl<'a> Hunt<'a> {
                 }
                 if let Ok(entry) = entry
                     && entry.depth() > 0
-                    && let Ok(relative) = entry.path().strip_prefix(&self.real)
+                    && let Ok(relative) = entry.path().strip_prefix(self.entry.real())
                 {
                     visit(&Found { relative, kind: entry.file_type() });
                 }
@@ -98,8 +94,14 @@ impl<'a> Hunt<'a> {
         });
     }
 
-    /// Opens what the walker named, if it is really there.
-    pub fn open(&self, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        beneath::open_without_links(self.entry.handle(), relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
+    /// Opens the content of what the walker named, if it is really there.
+    pub fn open(&self, relative: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        beneath::open_without_links(self.entry.handle(), relative, flags)
+    }
+
+    /// Looks at what the walker named, if it is really there.
+    pub fn stat(&self, relative: &Path) -> rustix::io::Result<Stat> {
+        rustix::fs::fstat(beneath::open_without_links(self.entry.handle(), relative, OFlags::PATH)?)
     }
 }

@@ -13,6 +13,8 @@ const MOST_SHOWN: usize = 12;
 /// Lines that are compared one by one when none is the same in other words.
 const MOST_COMPARED: usize = 20_000;
 const SIMILAR: f64 = 0.5;
+/// A line of fewer characters, such as a brace, stands everywhere.
+const TELLING: usize = 3;
 
 /// What an agent needs to get the edit right, a line or a block each.
 pub fn diagnose(text: &[u8], request: &Request<'_>) -> Vec<String> {
@@ -29,7 +31,14 @@ pub fn diagnose(text: &[u8], request: &Request<'_>) -> Vec<String> {
         if let Some(at) = different {
             let (has, asked) = (file[at], old[at - start]);
             found.push(format!("First difference at line {}: {}.", at + 1, how(has, asked)));
-            found.push(format!("  the file has: {}\n  old_str has:  {}", visible(has), visible(asked)));
+            found.push(beside(has, asked));
+            let bridged = |index: usize| plain(file[index].trim_ascii()) == plain(old[index - start].trim_ascii());
+            let real = (at..end).find(|index| !bridged(*index) && !fits(file[*index], &old, index - start));
+            if let Some(real) = real.filter(|real| *real > at && bridged(at)) {
+                let (has, asked) = (file[real], old[real - start]);
+                found.push(format!("That alone would have been bridged; line {} not: {}.", real + 1, how(has, asked)));
+                found.push(beside(has, asked));
+            }
         } else if end - start < old.len() {
             found.push(format!("The file ends at line {end}, old_str goes on: {}", visible(old[end - start])));
         }
@@ -57,7 +66,7 @@ fn body(line: &[u8]) -> &[u8] {
 fn region(file: &[&[u8]], old: &[&[u8]]) -> Option<usize> {
     let folded: Vec<String> = old.iter().map(|line| fold(line)).collect();
     let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
-    for (index, line) in folded.iter().enumerate().filter(|(_, line)| !line.is_empty()) {
+    for (index, line) in folded.iter().enumerate().filter(|(_, line)| line.len() >= TELLING) {
         places.entry(line).or_default().push(index);
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
@@ -86,11 +95,15 @@ fn relative(file: &[&[u8]], old: &[String]) -> Option<usize> {
     Some(best.0.saturating_sub(index))
 }
 
-/// Without case, blanks and typography.
-fn fold(line: &[u8]) -> String {
+fn plain(line: &[u8]) -> Vec<u8> {
     let mut plain = Vec::new();
     punctuation::each_plain(line, |piece, _| plain.extend_from_slice(piece));
-    String::from_utf8_lossy(&plain).chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
+    plain
+}
+
+/// Without case, blanks and typography.
+fn fold(line: &[u8]) -> String {
+    String::from_utf8_lossy(&plain(line)).chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
 /// The first line of the old text may begin, and its last may end, in the middle of a line.
@@ -113,11 +126,6 @@ fn how(file: &[u8], old: &[u8]) -> String {
         _ => "spaces",
     };
     let squeezed = |line: &[u8]| line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect::<Vec<u8>>();
-    let plain = |line: &[u8]| {
-        let mut plain = Vec::new();
-        punctuation::each_plain(line, |piece, _| plain.extend_from_slice(piece));
-        plain
-    };
     if file.trim_ascii_end_blanks() == old.trim_ascii_end_blanks() {
         "trailing blanks".to_owned()
     } else if file.trim_ascii() == old.trim_ascii() {
@@ -138,6 +146,10 @@ fn how(file: &[u8], old: &[u8]) -> String {
         let same = file.chars().zip(old.chars()).take_while(|(a, b)| a == b).count();
         format!("wording, from column {}", same + 1)
     }
+}
+
+fn beside(file: &[u8], old: &[u8]) -> String {
+    format!("  the file has: {}\n  old_str has:  {}", visible(file), visible(old))
 }
 
 /// With blanks one can tell apart.
@@ -182,6 +194,12 @@ mod tests {
             let text = told(file, old, "");
             assert!(text.contains(&format!("First difference at {want}")), "{old:?}:\n{text}");
         }
+    }
+
+    #[test]
+    fn what_would_have_been_bridged_is_told_from_what_would_not() {
+        let text = told("fn a() {\n\tx();\n\ty();\n}\n", "fn a() {\n    x();\n    z();\n}", "");
+        assert!(text.contains("bridged; line 3 not: wording, from column 1."), "{text}");
     }
 
     #[test]

@@ -40,6 +40,16 @@ impl Root {
         &self.real
     }
 
+    /// What lies below it, by the name agents use.
+    pub fn shown(&self, below: &Path) -> PathBuf {
+        if below.as_os_str().is_empty() { self.path.clone() } else { self.path.join(below) }
+    }
+
+    /// What lies below it, as the kernel knows it.
+    pub fn kept(&self, below: &Path) -> PathBuf {
+        if below.as_os_str().is_empty() { self.real.clone() } else { self.real.join(below) }
+    }
+
     pub fn directory(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()
     }

@@ -58,8 +58,8 @@ impl Scope {
         if !reached.missing.is_empty() {
             return Err(self.not_found(asked));
         }
-        let path = reached.path();
-        Entry::new(reached.handle, path).map_err(|error| FileError::os("look at", asked.text(), error))
+        let below = reached.below();
+        Entry::new(reached.handle, &reached.root, &below).map_err(|error| FileError::os("look at", asked.text(), error))
     }
 
     /// Where a path leads, whether or not it exists; allowed in either case.
@@ -69,7 +69,7 @@ impl Scope {
             WalkError::Outside => self.outside(asked),
             WalkError::Os(error) => FileError::os("open", asked.text(), error),
         })?;
-        self.check_denied(asked, reached.root.path(), &reached.path())?;
+        self.check_denied(asked, &reached.root, &reached.below())?;
         Ok(reached)
     }
 
@@ -77,7 +77,7 @@ impl Scope {
         FileError::NotFound {
             path: asked.text().to_owned(),
             absolute: asked.shown(),
-            same_name: same_name::find(self, asked),
+            same_name: same_name::find(&self.inner.roots, &self.inner.deny, asked),
         }
     }
 
@@ -93,27 +93,28 @@ impl Scope {
         let Ok(handle) = beneath::open(root.directory(), &relative, OFlags::PATH, ResolveFlags::empty()) else {
             return Ok(None);
         };
-        let Some(path) = name_of(&root, &handle) else { return Ok(None) };
-        self.check_denied(asked, root.path(), &path)?;
-        Entry::new(handle, path).map(Some).map_err(|error| FileError::os("look at", asked.text(), error))
+        let Some(below) = place_of(&root, &handle) else { return Ok(None) };
+        self.check_denied(asked, &root, &below)?;
+        Entry::new(handle, &root, &below).map(Some).map_err(|error| FileError::os("look at", asked.text(), error))
     }
 
     /// The text itself, before anything is looked at: a denied name gives the same answer whether it exists or not.
     fn check_written(&self, asked: &Asked) -> Result<(), FileError> {
         let shown = asked.shown();
-        let Some(root) = self.inner.roots.iter().find(|root| shown.starts_with(root.path())) else { return Ok(()) };
-        self.check_denied(asked, root.path(), &shown)
+        let found = self.inner.roots.iter().find_map(|root| Some((root, shown.strip_prefix(root.path()).ok()?)));
+        found.map_or(Ok(()), |(root, below)| self.check_denied(asked, root, below))
     }
 
-    fn check_denied(&self, asked: &Asked, root: &Path, path: &Path) -> Result<(), FileError> {
-        match self.inner.deny.matching(root, path) {
-            None => Ok(()),
-            Some(pattern) => Err(FileError::Denied {
-                path: asked.text().to_owned(),
-                pattern: pattern.to_owned(),
-                allowed: self.directories(),
-            }),
-        }
+    /// By the name agents use and by the kernel's: either may be what the operator had in mind.
+    fn check_denied(&self, asked: &Asked, root: &Root, below: &Path) -> Result<(), FileError> {
+        let deny = &self.inner.deny;
+        let shown = deny.matching(root.path(), &root.shown(below));
+        let Some(pattern) = shown.or_else(|| deny.matching(root.real(), &root.kept(below))) else { return Ok(()) };
+        Err(FileError::Denied {
+            path: asked.text().to_owned(),
+            pattern: pattern.to_owned(),
+            allowed: self.directories(),
+        })
     }
 
     fn outside(&self, asked: &Asked) -> FileError {
@@ -121,9 +122,8 @@ impl Scope {
     }
 }
 
-/// The name of what a handle holds, if it still lies beneath the root.
-fn name_of(root: &Root, handle: &OwnedFd) -> Option<PathBuf> {
+/// Where below the root a handle's file lies, if it still does.
+fn place_of(root: &Root, handle: &OwnedFd) -> Option<PathBuf> {
     let real = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()?;
-    let below = real.strip_prefix(root.real()).ok()?;
-    Some(if below.as_os_str().is_empty() { root.path().to_owned() } else { root.path().join(below) })
+    real.strip_prefix(root.real()).ok().map(Path::to_owned)
 }

@@ -23,6 +23,8 @@ use crate::gate::Permitted;
 
 /// What zero hits are worth in additional time.
 const IGNORED_PATIENCE: Duration = Duration::from_secs(3);
+/// What a page may take when the search itself has used up its time.
+const PAGE_PATIENCE: Duration = Duration::from_secs(3);
 /// A line or a multi-line file longer than this is not searched.
 const LONGEST_BUFFER: usize = 256 << 20;
 
@@ -82,7 +84,9 @@ pub fn search(
     if found.matches == 0 && !query.no_ignore && !found.partial && search.only.is_none() {
         found.ignored = Some(search.count_ignored());
     }
-    found.page = search.page(&counted.hits)?;
+    // What was found in time is shown, also when time ran out.
+    let showing = stop.afresh(PAGE_PATIENCE);
+    found.page = Search { stop: &showing, ..search }.page(&counted.hits)?;
     match stop.reason() {
         Some(Reason::Cancelled) => Err(FileError::Cancelled),
         _ => Ok(found),
@@ -114,6 +118,7 @@ impl Search<'_> {
         let one = |searcher: &mut Searcher, relative: &Path| {
             let mut count = Count::default();
             match self.read(searcher, relative, &mut count) {
+                Err(_) if self.stop.reason().is_some() => 0,
                 Err(_) => counted.unreadable.fetch_add(1, Ordering::Relaxed),
                 Ok(()) if count.binary && self.only.is_none() => counted.binaries.fetch_add(1, Ordering::Relaxed),
                 Ok(()) => {
@@ -202,7 +207,7 @@ impl Search<'_> {
                 std::io::Seek::rewind(&mut &*file)?;
                 file.try_clone()?
             }
-            None => File::from(self.hunt.open(relative, OFlags::RDONLY)?),
+            None => File::from(self.hunt.open(relative)?),
         };
         searcher.search_reader(&self.matcher, Interruptible { inner: file, stop: self.stop }, sink)
     }

@@ -43,6 +43,12 @@ impl Stop {
         Self { cancel: self.cancel.clone(), deadline: Some(deadline), noticed: Arc::default() }
     }
 
+    /// As long as this from now on, whatever was left: for what must follow even when time ran out.
+    #[must_use]
+    pub fn afresh(&self, budget: Duration) -> Self {
+        Self { deadline: None, ..self.clone() }.at_most(budget)
+    }
+
     /// Whether to end now; cheap enough to ask for every file.
     pub fn is_due(&self) -> bool {
         let reason = if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {

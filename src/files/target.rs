@@ -25,8 +25,8 @@ impl Target {
     pub fn find(scope: &Scope, asked: &Asked) -> Result<Self, FileError> {
         let is_directory = || FileError::IsDirectory { path: asked.text().to_owned() };
         let reached = scope.reach(asked)?;
-        let path = reached.path();
-        let Reached { mut names, mut missing, handle, parent, .. } = reached;
+        let (path, below) = (reached.path(), reached.below());
+        let Reached { root, mut names, mut missing, handle, parent } = reached;
         if let Some(name) = missing.pop() {
             if asked.text().ends_with('/') {
                 return Err(is_directory());
@@ -35,7 +35,7 @@ impl Target {
         }
         let (Some(name), Some(directory)) = (names.pop(), parent) else { return Err(is_directory()) };
         let existing =
-            Entry::new(handle, path.clone()).map_err(|error| FileError::os("look at", asked.text(), error))?;
+            Entry::new(handle, &root, &below).map_err(|error| FileError::os("look at", asked.text(), error))?;
         if existing.is_directory() {
             return Err(is_directory());
         }

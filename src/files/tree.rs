@@ -20,8 +20,8 @@ const MOST_LINES: usize = 2_000;
 /// Draws the directory. Links are named, not followed; what a deny glob hides is left out.
 pub fn draw(entry: &Entry, asked: &str, deny: &DenyGlobs, stop: &Stop) -> Result<String, FileError> {
     let name = entry.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut drawing = Drawing { deny, stop, lines: vec![format!("{name}/")] };
-    drawing.level(entry.handle(), entry.path(), "", 1).map_err(|error| FileError::os("list", asked, error))?;
+    let mut drawing = Drawing { entry, deny, stop, lines: vec![format!("{name}/")] };
+    drawing.level(entry.handle(), Path::new(""), "", 1).map_err(|error| FileError::os("list", asked, error))?;
     if stop.reason().is_some() {
         return Err(FileError::Cancelled);
     }
@@ -35,22 +35,23 @@ pub fn draw(entry: &Entry, asked: &str, deny: &DenyGlobs, stop: &Stop) -> Result
 }
 
 struct Drawing<'a> {
+    entry: &'a Entry,
     deny: &'a DenyGlobs,
     stop: &'a Stop,
     lines: Vec<String>,
 }
 
 impl Drawing<'_> {
-    fn level(&mut self, directory: impl AsFd, path: &Path, indent: &str, level: usize) -> rustix::io::Result<()> {
+    fn level(&mut self, directory: impl AsFd, below: &Path, indent: &str, level: usize) -> rustix::io::Result<()> {
         let handle =
             rustix::fs::openat(&directory, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let (names, left_out) = self.names(Dir::new(handle)?, path);
+        let (names, left_out) = self.names(Dir::new(handle)?, below);
         let last = names.len();
         for (index, name) in names.into_iter().enumerate() {
             if self.lines.len() > MOST_LINES || self.stop.is_due() {
                 return Ok(());
             }
-            let (branch, below) =
+            let (branch, next) =
                 if index + 1 == last && left_out == 0 { ("└── ", "    ") } else { ("├── ", "│   ") };
             let shown = name.to_string_lossy();
             let step = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -66,7 +67,7 @@ impl Drawing<'_> {
                     self.lines.push(format!("{indent}{branch}{shown}/"));
                     if level < LEVELS {
                         // A directory that may not be listed is still worth its name.
-                        let _ = self.level(child, &path.join(&name), &format!("{indent}{below}"), level + 1);
+                        let _ = self.level(child, &below.join(&name), &format!("{indent}{next}"), level + 1);
                     }
                 }
                 _ => self.lines.push(format!("{indent}{branch}{shown}")),
@@ -79,13 +80,13 @@ impl Drawing<'_> {
     }
 
     /// The first names in order, and how many more there are: a directory may hold millions.
-    fn names(&self, directory: Dir, path: &Path) -> (BTreeSet<OsString>, usize) {
+    fn names(&self, directory: Dir, below: &Path) -> (BTreeSet<OsString>, usize) {
         let mut names = BTreeSet::new();
         let mut left_out = 0;
         for entry in directory.flatten() {
             let name = OsString::from_vec(entry.file_name().to_bytes().to_owned());
             let dots = name == "." || name == "..";
-            if dots || HIDDEN.iter().any(|hidden| name == *hidden) || self.deny.hides(&path.join(&name)) {
+            if dots || HIDDEN.iter().any(|hidden| name == *hidden) || self.entry.hides(self.deny, &below.join(&name)) {
                 continue;
             }
             names.insert(name);

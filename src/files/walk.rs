@@ -35,11 +35,14 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// The whole path, missing names included.
+    /// The names from the root, missing ones included.
+    pub fn below(&self) -> PathBuf {
+        self.names.iter().chain(&self.missing).collect()
+    }
+
+    /// The whole path, by the name agents use.
     pub fn path(&self) -> PathBuf {
-        let mut path = self.root.path().to_owned();
-        path.extend(self.names.iter().chain(&self.missing));
-        path
+        self.root.shown(&self.below())
     }
 }
 
@@ -174,4 +177,57 @@ fn read_link(link: &OwnedFd) -> Result<PathBuf, WalkError> {
 pub fn is_still(directory: impl AsFd, name: &std::ffi::OsStr, stat: &rustix::fs::Stat) -> bool {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    /// Without any `openat2`: the promise of the fallback.
+    #[test]
+    fn the_careful_way_stays_beneath_the_roots() {
+        let world = tempfile::tempdir().unwrap();
+        let base = world.path().canonicalize().unwrap();
+        for directory in ["w/a/b", "x", "out"] {
+            std::fs::create_dir_all(base.join(directory)).unwrap();
+        }
+        std::fs::write(base.join("w/a/b/f"), "").unwrap();
+        std::fs::write(base.join("out/f"), "").unwrap();
+        symlink(base.join("out"), base.join("w/leave")).unwrap();
+        symlink("../../out/f", base.join("w/a/leave")).unwrap();
+        symlink(base.join("w/a/b"), base.join("x/back")).unwrap();
+        symlink("b/../b/f", base.join("w/a/stay")).unwrap();
+        symlink("round", base.join("w/round")).unwrap();
+        let roots: Vec<Arc<Root>> =
+            ["w", "x"].iter().map(|name| Arc::new(Root::open(&base.join(name)).unwrap())).collect();
+        let rows = [
+            ("w/a/b/f", Ok("w/a/b/f")),
+            ("w/a/stay", Ok("w/a/b/f")),
+            ("x/back/f", Ok("w/a/b/f")),
+            ("x/back/../b/f", Ok("w/a/b/f")),
+            ("w/a/../../x", Ok("x")),
+            ("w/../x/back", Ok("w/a/b")),
+            ("w/new/deep/f", Ok("w/new/deep/f")),
+            ("w/new/../a", Ok("w/a")),
+            ("w", Ok("w")),
+            ("w/leave/f", Err("outside")),
+            ("w/a/leave", Err("outside")),
+            ("w/../out/f", Err("outside")),
+            ("x/back/../../../out", Err("outside")),
+            ("out/f", Err("outside")),
+            ("w/round", Err("loop")),
+            ("w/a/b/f/g", Err("not a directory")),
+        ];
+        for (path, want) in rows {
+            let got = walk(&roots, &base.join(path)).map(|reached| reached.path()).map_err(|error| match error {
+                WalkError::Outside => "outside",
+                WalkError::Os(Errno::LOOP) => "loop",
+                WalkError::Os(Errno::NOTDIR) => "not a directory",
+                WalkError::Os(_) => "other",
+            });
+            assert_eq!(got, want.map(|path| base.join(path)), "{path}");
+        }
+    }
 }

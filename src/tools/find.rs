@@ -68,11 +68,11 @@ impl Tool for Find {
 fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
     let mut text = String::new();
     if names.ignored {
-        text.push_str(&format!("0 matches in {} names; {} in ignored paths\n", names.looked_at, names.total));
+        text.push_str(&format!("0 matches in {} files; {} matches in ignored paths\n", names.looked_at, names.total));
     }
     let mut shown = 0;
-    for path in &names.page {
-        let line = file::shortened(path, cwd);
+    for (path, is_directory) in &names.page {
+        let line = file::shortened(path, cwd) + if *is_directory { "/" } else { "" };
         if text.len() + line.len() > MOST_CHARACTERS {
             break;
         }

@@ -114,7 +114,7 @@ fn text(found: &Matches, query: &TextQuery, cwd: &Path) -> String {
     let next = query.offset + shown;
     if full || next < all {
         let what = if query.mode == Mode::Content { "matches" } else { "files" };
-        text.push_str(&format!("[Shown: {what} {}-{next} of {all}. Next page: offset={next}]\n", query.offset + 1));
+        text.push_str(&format!("\n[Shown: {what} {}-{next} of {all}. Next page: offset={next}]", query.offset + 1));
     }
     text
 }
@@ -152,30 +152,25 @@ fn block(of_file: &FileMatches, mode: Mode, cwd: &Path) -> (String, usize) {
 }
 
 fn summary(found: &Matches) -> String {
-    let mut text = if found.matches == 0 {
-        let mut text = format!("0 matches in {} files", found.searched);
-        if let Some((count, complete)) = found.ignored {
-            let at_least = if complete { "" } else { "at least " };
-            text.push_str(&format!("; {at_least}{count} matches in ignored paths"));
-            if count > 0 {
-                text.push_str(" (no_ignore searches them)");
-            }
+    let mut lines = Vec::new();
+    lines.push(match found.ignored {
+        _ if found.matches > 0 => {
+            format!("{} matches in {} files; {} files searched", found.matches, found.files, found.searched)
         }
-        text + "\n"
-    } else {
-        format!("{} matches in {} files; {} files searched\n", found.matches, found.files, found.searched)
-    };
+        Some((count, complete)) => {
+            let at_least = if complete { "" } else { "at least " };
+            format!("0 matches in {} files; {at_least}{count} matches in ignored paths", found.searched)
+        }
+        None => format!("0 matches in {} files", found.searched),
+    });
     if found.binaries > 0 {
-        text.push_str(&format!("Not searched: {} binary files\n", found.binaries));
+        lines.push(format!("Not searched: {} binary files", found.binaries));
     }
     if found.unreadable > 0 {
-        text.push_str(&format!("Not searched: {} files that could not be read\n", found.unreadable));
+        lines.push(format!("Not searched: {} files that could not be read", found.unreadable));
     }
     if found.partial {
-        text.push_str(&format!(
-            "[Partial: stopped after {} s. Narrow it with path, glob or type.]\n",
-            BUDGET.as_secs()
-        ));
+        lines.push(format!("[Partial: stopped after {} s. Narrow it with path, glob or type.]", BUDGET.as_secs()));
     }
-    text
+    lines.join("\n")
 }

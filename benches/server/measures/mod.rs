@@ -1,6 +1,7 @@
 //! The measures, in the order of the contract. A server that fails one gets the reason in its row and goes on to the next.
 
 mod binary;
+mod files;
 mod idle;
 mod latency;
 mod output;
@@ -14,12 +15,13 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 7] = [
     ("latency", latency::measure),
     ("start", start::measure),
     ("idle", idle::measure),
     ("output", output::measure),
     ("parallel", parallel::measure),
+    ("files", files::measure),
     ("binary", binary::measure),
 ];
 
