@@ -218,7 +218,7 @@ fn sessions_are_limited_and_a_deleted_one_makes_room() {
     let refused = server.request("POST", "/mcp", &headers, hello.to_string().as_bytes());
     assert_eq!(refused.status, 503);
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains("max_sessions"));
-    assert_eq!(one.delete().status, 202);
+    assert_eq!(one.delete().status, 204);
     server.client("tok").bash("true").ok();
 }
 
@@ -231,7 +231,7 @@ fn deleting_a_session_ends_its_processes() {
     client.bash(&format!("setsid sleep {left} >/dev/null 2>&1 &")).ok();
     let pending = client.start("bash", json!({"command": format!("sleep {running}")}));
     until("both to run", || (!with_word(&left).is_empty() && !with_word(&running).is_empty()).then_some(()));
-    assert_eq!(client.delete().status, 202);
+    assert_eq!(client.delete().status, 204);
     assert!(with_word(&left).is_empty() && with_word(&running).is_empty());
     until("the call's stream to end", || pending.is_over().then_some(()));
     assert_eq!(client.start("bash", json!({"command": "true"})).reply().status, 404);
