@@ -5,6 +5,7 @@ mod idle;
 mod latency;
 mod output;
 mod parallel;
+mod sessions;
 mod start;
 
 use std::path::Path;
@@ -14,12 +15,13 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 6] = [
+const MEASURES: [(&str, Measure); 7] = [
     ("latency", latency::measure),
     ("start", start::measure),
     ("idle", idle::measure),
     ("output", output::measure),
     ("parallel", parallel::measure),
+    ("sessions", sessions::measure),
     ("binary", binary::measure),
 ];
 
