@@ -375,6 +375,19 @@ fn at_the_end_running_calls_may_finish_and_listeners_go() {
 }
 
 #[test]
+fn connections_that_ask_for_nothing_do_not_delay_the_end() {
+    let world = World::new();
+    let mut server = server(&world);
+    let idle: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    (&idle[0]).write_all(b"POST /mcp HTTP/1.1\r\nhost:").unwrap();
+    server.client("tok").bash("true").ok();
+    let begun = Instant::now();
+    server.terminate();
+    assert!(server.wait_for_exit().success());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn calls_that_outlast_the_grace_are_ended() {
     let world = World::new();
     let mut server = configured(&world, "shutdown_grace = 1");

@@ -10,6 +10,7 @@ use anyhow::{Context, ensure};
 use serde_json::json;
 
 use super::row;
+use crate::floor;
 use crate::http_client::{HttpServer, HttpSession};
 use crate::memory;
 use crate::options::{Options, Subject};
@@ -19,6 +20,7 @@ use crate::table::{Figure, Row};
 const SESSIONS: usize = 300;
 const COMMANDS: usize = 20;
 const NOT_READING: usize = 30;
+const TEXT: &str = "export COUNT=$((COUNT + 1)); echo $OWN $COUNT $PWD";
 
 struct Outcome {
     waits: Samples,
@@ -42,12 +44,13 @@ fn rows(subject: &Subject, alone: anyhow::Result<Outcome>, beside: anyhow::Resul
         Err(error) => return vec![row(subject, &name("no mix-ups"), Err(error), None)],
     };
     #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
-    let calls = (SESSIONS * COMMANDS) as f64;
+    let [sessions, calls] = [SESSIONS as f64, (SESSIONS * COMMANDS) as f64];
+    let bare = floor::parallel_bash(TEXT, SESSIONS).expect("bash runs");
     let figures = [
         ("median wait", Figure::alone(alone.waits.median(), "ms")),
         ("95 % wait less than", Figure::alone(alone.waits.percentile(95), "ms")),
         ("99 % wait less than", Figure::alone(alone.waits.percentile(99), "ms")),
-        ("throughput", Figure::alone(calls / alone.seconds, "/s")),
+        ("throughput / bash -c at once", Figure::over(calls / alone.seconds, sessions / bare.as_secs_f64(), "/s")),
         ("server memory each", Figure::alone(alone.server, "MiB")),
         ("all memory each", Figure::alone(alone.all, "MiB")),
     ];
@@ -101,7 +104,7 @@ fn converse(address: &str, scratch: &Path, number: usize) -> anyhow::Result<Vec<
     let mut waits = Vec::new();
     for count in 1..=COMMANDS {
         let sent = Instant::now();
-        let text = session.call("bash", &json!({"command": "export COUNT=$((COUNT + 1)); echo $OWN $COUNT $PWD"}))?;
+        let text = session.call("bash", &json!({"command": TEXT}))?;
         waits.push(sent.elapsed());
         let expected = format!("exit_code: 0\n\nstdout:\n{number} {count} {}\n", home.display());
         ensure!(text == expected, "mixed up: session {number} expected {expected:?} and got {text:?}");
