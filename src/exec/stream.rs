@@ -2,7 +2,8 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
@@ -20,11 +21,15 @@ pub type LineListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 pub struct Recording {
     inner: Arc<Mutex<Recorded>>,
     progress: watch::Receiver<Progress>,
+    /// As long as it is read.
+    reader: Weak<AsyncFd<OwnedFd>>,
 }
 
 pub struct Recorded {
     pub view: View,
     pub spill: Spill,
+    /// Bytes taken out of the pipe.
+    taken: u64,
     listener: Option<LineListener>,
 }
 
@@ -47,10 +52,10 @@ const PIECE: usize = 1 << 18;
 
 /// The recording of what comes out of a pipe or a terminal.
 pub fn record(store: &Store, view: View, reader: OwnedFd, listener: Option<LineListener>) -> io::Result<Recording> {
-    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill(), listener }));
+    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill(), taken: 0, listener }));
     let (sender, progress) = watch::channel(Progress::default());
-    let recording = Recording { inner: inner.clone(), progress };
-    let reader = watched(reader)?;
+    let reader = Arc::new(watched(reader)?);
+    let recording = Recording { inner: inner.clone(), progress, reader: Arc::downgrade(&reader) };
     tokio::spawn(async move { carry(&reader, &inner, &sender).await });
     Ok(recording)
 }
@@ -81,16 +86,9 @@ pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<u
 async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &watch::Sender<Progress>) {
     // Grows to the full piece only for commands that print a lot.
     let mut buffer = vec![0; 4096];
-    while let Some(count) = read_some(reader, &mut buffer).await {
-        let bytes = &buffer[..count];
-        let listener = {
-            let mut recorded = lock(inner);
-            recorded.view.push(bytes);
-            recorded.spill.push(bytes);
-            recorded.listener.clone()
-        };
+    while let Some((count, listener)) = take_some(reader, inner, &mut buffer).await {
         if let Some(listener) = listener {
-            listener(bytes);
+            listener(&buffer[..count]);
         }
         progress.send_modify(|progress| progress.bytes += count as u64);
         if count == buffer.len() && buffer.len() < PIECE {
@@ -99,6 +97,32 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
     }
     lock(inner).view.finish();
     progress.send_modify(|progress| progress.ended = true);
+}
+
+/// Under the lock from the pipe to the record, so that whoever asks counts no byte as neither here nor there.
+async fn take_some(
+    reader: &AsyncFd<OwnedFd>,
+    inner: &Mutex<Recorded>,
+    buffer: &mut [u8],
+) -> Option<(usize, Option<LineListener>)> {
+    loop {
+        let mut ready = reader.readable().await.ok()?;
+        let taken = ready.try_io(|pipe| {
+            let mut recorded = lock(inner);
+            let count = rustix::io::read(pipe.get_ref(), &mut *buffer)?;
+            recorded.taken += count as u64;
+            recorded.view.push(&buffer[..count]);
+            recorded.spill.push(&buffer[..count]);
+            Ok((count, recorded.listener.clone()))
+        });
+        match taken {
+            Ok(Ok((0, _))) => return None,
+            Ok(Ok(taken)) => return Some(taken),
+            Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(Err(_)) => return None,
+            Err(_would_block) => {}
+        }
+    }
 }
 
 impl Recording {
@@ -120,9 +144,12 @@ impl Recording {
         }
     }
 
-    /// Until the pipe is closed, or has been quiet for a moment, or has gone on talking for too long.
-    pub async fn drained(&self, quiet: std::time::Duration, longest: std::time::Duration) {
+    /// Until everything written so far is here, however long that takes on a busy machine; and then until the pipe is
+    /// closed, or has been quiet for a moment, or has gone on talking for too long.
+    pub async fn drained(&self, quiet: Duration, longest: Duration) {
         let mut progress = self.progress.clone();
+        let written = self.written();
+        let _ = progress.wait_for(|progress| progress.ended || progress.bytes >= written).await;
         let talk = async {
             loop {
                 if progress.borrow_and_update().ended {
@@ -135,8 +162,31 @@ impl Recording {
         };
         let _ = tokio::time::timeout(longest, talk).await;
     }
+
+    /// Bytes taken and bytes that wait in the pipe.
+    fn written(&self) -> u64 {
+        let recorded = self.get();
+        let waiting = self.reader.upgrade().and_then(|pipe| rustix::io::ioctl_fionread(&*pipe).ok());
+        recorded.taken + waiting.unwrap_or(0)
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_written_before_the_end_is_never_given_up() {
+        let (reader, writer) = pipe().unwrap();
+        let recording = record(&Store::unavailable(), View::new(100), reader, None).unwrap();
+        rustix::io::write(&writer, b"last words").unwrap();
+        // No patience at all, and somebody still holds the pipe.
+        recording.drained(Duration::ZERO, Duration::ZERO).await;
+        assert_eq!(recording.get().view.head(), "last words");
+        drop(writer);
+    }
 }

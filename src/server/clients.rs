@@ -33,13 +33,15 @@ impl Clients {
     }
 
     /// Ends whoever has been idle for as long as the limit, and says who that was.
-    pub async fn end_idle(&self, limit: Duration) -> Vec<ClientId> {
-        let idle: Vec<_> = {
+    pub async fn end_idle(&self, limit: Duration) -> Vec<Arc<Client>> {
+        let idle: Vec<Arc<Client>> = {
             let mut all = self.lock();
-            all.extract_if(|_, client| client.idle().is_some_and(|idle| idle >= limit)).collect()
+            all.extract_if(|_, client| client.idle().is_some_and(|idle| idle >= limit))
+                .map(|(_, client)| client)
+                .collect()
         };
-        futures::future::join_all(idle.iter().map(|(_, client)| client.end())).await;
-        idle.into_iter().map(|(id, _)| id).collect()
+        futures::future::join_all(idle.iter().map(|client| client.end())).await;
+        idle
     }
 
     pub async fn end_all(&self) {

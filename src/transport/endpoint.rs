@@ -54,7 +54,13 @@ pub async fn answer<H: ServerHandler>(
     // Cheap to make, and so the SDK only ever sees the sessions of this principal.
     let make = endpoint.make.clone();
     let service = StreamableHttpService::new(move || Ok(make()), Arc::new(own), config());
-    service.handle(Request::from_parts(parts, body)).await.map(Body::new)
+    let is_delete = parts.method == Method::DELETE;
+    let mut response = service.handle(Request::from_parts(parts, body)).await.map(Body::new);
+    // The session has ended when the SDK says "accepted", and some clients take that word for a failure.
+    if is_delete && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
 }
 
 /// Host, Origin and the size of the body have been looked at already.

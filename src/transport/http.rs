@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Settings;
 use super::auth;
+use super::busy::{self, Busy};
 use super::connections::Connections;
 use super::endpoint::{self, Endpoint};
 use super::mcp::Handler;
@@ -48,7 +49,7 @@ pub enum StartError {
     Listen { address: SocketAddr, error: io::Error },
 }
 
-/// After the grace, for the last words of calls that were ended.
+/// After the grace, for what has been said to reach the client.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 impl Http {
@@ -95,7 +96,8 @@ impl Http {
         let sessions = Sessions::new(clients.clone(), max_sessions, reconnect_grace, closing.clone());
         let endpoint =
             Endpoint { sessions: sessions.clone(), make: Arc::new(make), largest_body: self.settings.max_body };
-        let accepting = connections.accept(self.listener, router(&self.settings, endpoint));
+        let busy = Busy::new();
+        let accepting = connections.accept(self.listener, router(&self.settings, endpoint, busy.clone()));
         let sweeping = async {
             match idle_timeout {
                 Duration::ZERO => std::future::pending().await,
@@ -110,7 +112,7 @@ impl Http {
         tracing::info!(grace = ?shutdown_grace, "ending; running calls may finish");
         closing.cancel();
         tokio::select! {
-            () = connections.finished() => {}
+            () = busy.over() => {}
             () = tokio::time::sleep(shutdown_grace) => {}
             // Asked twice.
             () = signals.next() => {}
@@ -142,10 +144,11 @@ fn raise_descriptor_limit() {
     }
 }
 
-fn router<H: ServerHandler>(settings: &Settings, endpoint: Endpoint<H>) -> Router {
+fn router<H: ServerHandler>(settings: &Settings, endpoint: Endpoint<H>, busy: Busy) -> Router {
     let callers = Callers::new(settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
     Router::new()
         .route("/mcp", any(endpoint::answer::<H>).with_state(endpoint))
+        .layer(from_fn_with_state(busy, busy::count))
         .layer(from_fn_with_state(Arc::new(settings.tokens.clone()), auth::check))
         .layer(from_fn_with_state(Arc::new(callers), origin::check))
         .route("/health", get(health))

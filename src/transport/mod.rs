@@ -2,6 +2,7 @@
 
 mod auth;
 mod body;
+mod busy;
 mod connections;
 mod elicitation;
 mod endpoint;

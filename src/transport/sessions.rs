@@ -70,9 +70,9 @@ impl Sessions {
         loop {
             tokio::time::sleep(between).await;
             for client in self.clients.end_idle(limit).await {
-                tracing::info!(?client, "a client was idle for too long and has ended");
-                if let ClientId::ProtocolSession(id) = client {
-                    self.forget(&id.into()).await;
+                tracing::info!(principal = client.principal(), "a client was idle for too long and has ended");
+                if let ClientId::ProtocolSession(id) = client.id() {
+                    self.forget(&id.as_str().into()).await;
                 }
             }
         }

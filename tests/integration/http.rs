@@ -218,7 +218,7 @@ fn sessions_are_limited_and_a_deleted_one_makes_room() {
     let refused = server.request("POST", "/mcp", &headers, hello.to_string().as_bytes());
     assert_eq!(refused.status, 503);
     assert!(refused.json()["error"]["message"].as_str().unwrap().contains("max_sessions"));
-    assert_eq!(one.delete().status, 202);
+    assert_eq!(one.delete().status, 204);
     server.client("tok").bash("true").ok();
 }
 
@@ -231,7 +231,7 @@ fn deleting_a_session_ends_its_processes() {
     client.bash(&format!("setsid sleep {left} >/dev/null 2>&1 &")).ok();
     let pending = client.start("bash", json!({"command": format!("sleep {running}")}));
     until("both to run", || (!with_word(&left).is_empty() && !with_word(&running).is_empty()).then_some(()));
-    assert_eq!(client.delete().status, 202);
+    assert_eq!(client.delete().status, 204);
     assert!(with_word(&left).is_empty() && with_word(&running).is_empty());
     until("the call's stream to end", || pending.is_over().then_some(()));
     assert_eq!(client.start("bash", json!({"command": "true"})).reply().status, 404);
@@ -372,6 +372,19 @@ fn at_the_end_running_calls_may_finish_and_listeners_go() {
     assert_eq!(pending.reply().tool().stdout(), "finished\n");
     assert_eq!(modern.reply().tool().stdout(), "finished\n");
     assert!(server.wait_for_exit().success());
+}
+
+#[test]
+fn connections_that_ask_for_nothing_do_not_delay_the_end() {
+    let world = World::new();
+    let mut server = server(&world);
+    let idle: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    (&idle[0]).write_all(b"POST /mcp HTTP/1.1\r\nhost:").unwrap();
+    server.client("tok").bash("true").ok();
+    let begun = Instant::now();
+    server.terminate();
+    assert!(server.wait_for_exit().success());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]

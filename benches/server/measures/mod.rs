@@ -6,6 +6,7 @@ mod idle;
 mod latency;
 mod output;
 mod parallel;
+mod sessions;
 mod start;
 
 use std::path::Path;
@@ -15,13 +16,14 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 7] = [
+const MEASURES: [(&str, Measure); 8] = [
     ("latency", latency::measure),
     ("start", start::measure),
     ("idle", idle::measure),
     ("output", output::measure),
     ("parallel", parallel::measure),
     ("files", files::measure),
+    ("sessions", sessions::measure),
     ("binary", binary::measure),
 ];
 
