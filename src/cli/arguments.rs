@@ -15,6 +15,7 @@ pub struct Arguments {
 pub enum Command {
     Serve,
     Call { tool: String, words: Vec<String> },
+    Explain { text: String, json: bool },
     Doctor,
 }
 
@@ -26,6 +27,13 @@ pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
             command: Command::Call {
                 tool: inner.get_one::<String>("TOOL").cloned().unwrap_or_default(),
                 words: inner.get_many::<String>("ARGUMENTS").into_iter().flatten().cloned().collect(),
+            },
+            flags: flags(Some(inner)),
+        },
+        Some(("explain", inner)) => Arguments {
+            command: Command::Explain {
+                text: inner.get_one::<String>("COMMAND").cloned().unwrap_or_default(),
+                json: inner.get_flag("json"),
             },
             flags: flags(Some(inner)),
         },
@@ -79,6 +87,19 @@ pub fn command() -> clap::Command {
                 .args(options()),
         )
         .subcommand(
+            clap::Command::new("explain")
+                .about("Judge a command line without running it: what was found in it, the verdict, the rule")
+                .after_help("Example:\n  testudo explain --deny rm 'ls | xargs rm'")
+                .arg(
+                    Arg::new("COMMAND")
+                        .required(true)
+                        .allow_hyphen_values(true)
+                        .help("Shell text, as for the bash tool"),
+                )
+                .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the judgement as JSON"))
+                .args(options()),
+        )
+        .subcommand(
             clap::Command::new("doctor")
                 .about("Show what this machine can enforce and what is configured")
                 .args(options()),
@@ -98,7 +119,7 @@ fn options() -> Vec<Arg> {
         let arg = Arg::new(setting.flag).long(setting.flag).help(help);
         match setting.kind {
             Kind::Switch => arg.action(ArgAction::SetTrue),
-            Kind::List | Kind::CommaList => arg.value_name(setting.value).action(ArgAction::Append),
+            Kind::List | Kind::Rules | Kind::CommaList => arg.value_name(setting.value).action(ArgAction::Append),
             _ => arg.value_name(setting.value).action(ArgAction::Set),
         }
     });

@@ -3,6 +3,7 @@
 mod arguments;
 mod call;
 mod doctor;
+mod explain;
 mod log;
 mod welcome;
 
@@ -55,6 +56,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Call { tool, words } => {
             log::start_quiet(&config);
             runtime()?.block_on(call::run(Server::new(config)?, tool, &words))
+        }
+        Command::Explain { text, json } => {
+            log::start_quiet(&config);
+            explain::run(&Server::new(config)?, &text, json)
         }
         Command::Doctor => {
             runtime()?.block_on(doctor::print(config))?;

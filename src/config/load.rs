@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, TOKEN_VARIABLE};
+use super::options::{CONFIG_FLAG, CONFIG_VARIABLE, Kind, SETTINGS, TOKEN_VARIABLE};
 use super::{Config, DEFAULTS, Directories, Log, Transport};
 
 /// Where settings come from besides the embedded defaults.
@@ -118,7 +118,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
             tasks: written.tasks,
         },
         files,
-        policy: written.policy,
+        policy: crate::policy::Settings { allowed_commands: allowed_commands(source), ..written.policy },
         sandbox: written.sandbox,
         http,
         env: written.env,
@@ -142,6 +142,12 @@ fn useless(written: &Written) -> Option<String> {
 
 fn variable<'a>(source: &'a Source, name: &str) -> Option<&'a OsString> {
     source.environment.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value)
+}
+
+/// Set to nothing it still means something: nothing is allowed.
+fn allowed_commands(source: &Source) -> crate::policy::AllowedCommands {
+    let value = source.environment.iter().find(|(key, _)| key == "ALLOWED_COMMANDS").map(|(_, value)| value);
+    crate::policy::AllowedCommands::read(value.map(|value| value.to_string_lossy()).as_deref())
 }
 
 /// A directory of the XDG specification; none without a home.
@@ -174,10 +180,26 @@ fn expand(source: &Source, path: &Path) -> PathBuf {
 fn merge_file(merged: &mut Table, path: &Path) -> Result<(), ConfigError> {
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: shown.clone(), error })?;
-    let table: Table = text.parse().map_err(|error| ConfigError::Syntax { path: shown.clone(), error })?;
+    let mut table: Table = text.parse().map_err(|error| ConfigError::Syntax { path: shown.clone(), error })?;
+    gather_tool_lists(&mut table);
     refuse_unknown(&table, merged, "", &shown)?;
     overlay(merged, table);
     check(merged, &shown).map(drop)
+}
+
+/// The lists of commands may stand at the top and be spelled as another agent spells them.
+fn gather_tool_lists(table: &mut Table) {
+    for (key, spelled) in [("core_tools", "coreTools"), ("exclude_tools", "excludeTools")] {
+        let found = [key, spelled].into_iter().filter_map(|name| table.remove(name)).collect::<Vec<_>>();
+        let policy = table.entry("policy").or_insert_with(|| Value::Table(Table::new()));
+        let Some(policy) = policy.as_table_mut() else { return };
+        for value in policy.remove(spelled).into_iter().chain(found) {
+            match (policy.get_mut(key), value) {
+                (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
+                (_, value) => drop(policy.insert(key.to_owned(), value)),
+            }
+        }
+    }
 }
 
 /// Every key must be one the defaults know; a table's keys are compared with that table's.
@@ -244,10 +266,20 @@ fn merge_environment(merged: &mut Table, source: &Source) -> Result<Vec<String>,
 fn merge_flags(merged: &mut Table, source: &Source) -> Result<(), ConfigError> {
     for (name, values) in &source.flags {
         if let Some(setting) = SETTINGS.iter().find(|setting| setting.flag == name) {
-            set(merged, setting.key, setting.kind.read(values), &format!("--{name}"))?;
+            let mut value = setting.kind.read(values);
+            if let (Kind::Rules, Ok(Value::Array(rules))) = (setting.kind, &mut value) {
+                let written = lookup(merged, setting.key).and_then(Value::as_array).cloned().unwrap_or_default();
+                rules.splice(0..0, written);
+            }
+            set(merged, setting.key, value, &format!("--{name}"))?;
         }
     }
     Ok(())
+}
+
+fn lookup<'a>(merged: &'a Table, key: &str) -> Option<&'a Value> {
+    let (table, key) = key.split_once('.')?;
+    merged.get(table)?.get(key)
 }
 
 fn set(merged: &mut Table, key: &str, value: Result<Value, String>, origin: &str) -> Result<(), ConfigError> {

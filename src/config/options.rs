@@ -24,6 +24,8 @@ pub enum Kind {
     Switch,
     /// Repeated on the command line, separated by commas in the environment.
     List,
+    /// As `List`, and added to what the file says rather than put in its place: a flag must not lift a prohibition.
+    Rules,
     /// As `List`, and commas separate on the command line too.
     CommaList,
     Choice(&'static [&'static str]),
@@ -175,12 +177,44 @@ pub const SETTINGS: &[Setting] = &[
         help: "Whether commands may use the network",
     },
     Setting {
+        key: "policy.allow",
+        flag: "allow",
+        variable: "",
+        kind: Kind::Rules,
+        value: "WORDS",
+        help: "Run this program, or program with these first arguments, without asking (repeat)",
+    },
+    Setting {
+        key: "policy.ask",
+        flag: "ask",
+        variable: "",
+        kind: Kind::Rules,
+        value: "WORDS",
+        help: "Ask the person before running it (repeat)",
+    },
+    Setting {
         key: "policy.deny",
         flag: "deny",
         variable: "",
-        kind: Kind::List,
+        kind: Kind::Rules,
         value: "WORDS",
-        help: "Never run this program, or program with these first arguments (repeat)",
+        help: "Never run it (repeat)",
+    },
+    Setting {
+        key: "policy.unlisted",
+        flag: "unlisted",
+        variable: "TESTUDO_UNLISTED",
+        kind: Kind::Choice(&["allow", "ask", "deny"]),
+        value: "allow|ask|deny",
+        help: "What to do about a command that no rule names",
+    },
+    Setting {
+        key: "policy.allow_project_commands",
+        flag: "allow-project-commands",
+        variable: "TESTUDO_ALLOW_PROJECT_COMMANDS",
+        kind: Kind::Switch,
+        value: "",
+        help: "Allow programs of the project, named by their path",
     },
     Setting {
         key: "log.level",
@@ -224,7 +258,7 @@ impl Kind {
                 "false" | "0" | "off" | "no" | "" => Ok(toml::Value::Boolean(false)),
                 _ => Err(format!("{last:?} is neither true nor false")),
             },
-            Self::List => Ok(list(written.iter().map(String::as_str))),
+            Self::List | Self::Rules => Ok(list(written.iter().map(String::as_str))),
             Self::CommaList => Ok(list(written.iter().flat_map(|text| text.split(',')))),
             Self::Choice(choices) if choices.contains(&last) => Ok(toml::Value::String(last.to_owned())),
             Self::Choice(choices) => Err(match crate::spelling::nearest(last, choices.iter().copied()) {

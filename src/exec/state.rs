@@ -20,6 +20,11 @@ const LARGEST_ENVIRONMENT: usize = 1024 * 1024;
 const NOT_KEPT: [&[u8]; 5] = [b"_", b"SHLVL", b"PWD", b"BASH_ENV", b"BASHOPTS"];
 
 impl ShellState {
+    /// An exported variable, as the next command will see it.
+    pub fn variable(&self, name: &str) -> Option<OsString> {
+        self.environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone())
+    }
+
     /// From the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, including a
     /// report cut short, is nothing: then the session stays as it was.
     pub fn parse(bytes: &[u8], nonce: &str) -> Option<Self> {

@@ -1,13 +1,16 @@
 //! What a tool may want to do. Each kind is its own type, so that the proof of permission
 //! (`gate::Permitted<RunCommand>`) says exactly what was permitted.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What the policy looks at when it judges an action.
 #[derive(Debug)]
 pub enum Subject<'a> {
     /// Text that a shell will interpret.
-    ShellText(&'a str),
+    ShellText { text: &'a str, cwd: &'a Path, search_path: Option<&'a OsString> },
+    /// A program and its arguments, started without a shell.
+    Words { words: &'a [String], cwd: &'a Path },
     /// Text typed into a program that is already running.
     Input(&'a str),
     /// Content of a file or names in a directory, by the path that links lead to.
@@ -21,6 +24,8 @@ pub trait Action: Send + Sync {
     fn subject(&self) -> Subject<'_>;
     /// One line for people: the question of an approval, the line of the audit log.
     fn summary(&self) -> String;
+    /// Takes the text to run from the judgement, where it has one: what was judged, written out again.
+    fn replace_text(&mut self, _canonical: String) {}
 }
 
 /// Run shell text in a directory.
@@ -28,17 +33,23 @@ pub trait Action: Send + Sync {
 pub struct RunCommand {
     pub command: String,
     pub cwd: PathBuf,
+    /// The PATH of the shell that will run it, which an earlier command may have changed.
+    pub search_path: Option<OsString>,
     /// The agent's own words on what this is for.
     pub description: Option<String>,
 }
 
 impl Action for RunCommand {
     fn subject(&self) -> Subject<'_> {
-        Subject::ShellText(&self.command)
+        Subject::ShellText { text: &self.command, cwd: &self.cwd, search_path: self.search_path.as_ref() }
     }
 
     fn summary(&self) -> String {
         format!("run `{}` in {}", self.command, self.cwd.display())
+    }
+
+    fn replace_text(&mut self, canonical: String) {
+        self.command = canonical;
     }
 }
 

@@ -1,63 +1,188 @@
-use super::{Rule, RuleError, Settings, Subject, Verdict, shell};
+use super::judge::Judge;
+use super::rule::Match;
+use super::shell::{self, emit};
+use super::{
+    AllowedCommands, Finding, Judgement, Programs, Rule, RuleError, Scene, Settings, Subject, Verdict, programs,
+    tool_lists,
+};
 
-/// The rules in force. Pure: the same subject always gets the same judgement.
-#[derive(Debug, Default)]
+/// The rules in force. Pure: the same subject in the same scene always gets the same judgement.
+#[derive(Clone, Debug, Default)]
 pub struct Policy {
-    rules: Vec<Rule>,
-}
-
-/// A verdict and the reason a person can read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Judgement {
-    pub verdict: Verdict,
-    pub reason: String,
+    pub(super) rules: Vec<Rule>,
+    pub(super) allowed_commands: AllowedCommands,
+    pub(super) allow_project_commands: bool,
+    /// What no rule names.
+    pub(super) unlisted: Option<Verdict>,
 }
 
 impl Policy {
+    /// Reads the settings and holds every rule against its own examples.
     pub fn new(settings: &Settings) -> Result<Self, RuleError> {
-        let rules = settings.deny.iter().map(|text| Rule::parse(text, Verdict::Deny)).collect::<Result<_, _>>()?;
-        Ok(Self { rules })
+        let mut policy = Self {
+            rules: Vec::new(),
+            allowed_commands: settings.allowed_commands.clone(),
+            allow_project_commands: settings.allow_project_commands,
+            unlisted: settings.unlisted,
+        };
+        for (list, verdict) in
+            [(&settings.allow, Verdict::Allow), (&settings.ask, Verdict::Ask), (&settings.deny, Verdict::Deny)]
+        {
+            for text in list {
+                policy.rules.push(Rule::parse(text, verdict, format!("--{verdict} '{text}'"))?);
+            }
+        }
+        for (list, name, verdict) in [
+            (&settings.core_tools, "core_tools", Verdict::Allow),
+            (&settings.exclude_tools, "exclude_tools", Verdict::Deny),
+        ] {
+            for entry in list {
+                let origin = format!("{name} = [{entry:?}]");
+                match tool_lists::read(entry) {
+                    Some(tool_lists::Entry::Prefix(prefix)) => {
+                        policy.rules.push(Rule::parse(&prefix, verdict, origin)?);
+                    }
+                    // What is allowed without exception needs no rule; what is denied without exception does.
+                    Some(tool_lists::Entry::Everything) if verdict == Verdict::Allow => {
+                        policy.unlisted = policy.unlisted.or(Some(Verdict::Allow));
+                    }
+                    Some(tool_lists::Entry::Everything) => {
+                        policy.rules.push(Rule::parse("*", verdict, origin)?);
+                    }
+                    None => {}
+                }
+            }
+        }
+        for rule in &settings.rule {
+            let parsed = Rule::from_settings(rule)?;
+            check_examples(&parsed, &rule.matches, Match::Yes)?;
+            check_examples(&parsed, &rule.not_match, Match::No)?;
+            policy.rules.push(parsed);
+        }
+        Ok(policy)
     }
 
-    pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let (Subject::ShellText(text) | Subject::Input(text)) = subject else {
-            return Judgement { verdict: Verdict::Allow, reason: "the scope is the limit of file tools".to_owned() };
-        };
-        let commands = shell::commands(text);
-        self.rules
-            .iter()
-            .filter(|rule| commands.iter().any(|command| rule.matches(command)))
-            .max_by_key(|rule| rule.verdict)
-            .map_or_else(
-                || Judgement { verdict: Verdict::Allow, reason: "no rule names it".to_owned() },
-                |rule| Judgement {
-                    verdict: rule.verdict,
-                    reason: format!("the rule --{} '{}' names it", rule.verdict, rule.words.join(" ")),
-                },
-            )
+    /// Whether anything at all was said about commands; if not, every one is allowed and none is parsed.
+    pub fn has_sources(&self) -> bool {
+        !self.rules.is_empty() || self.unlisted.is_some() || matches!(self.allowed_commands, AllowedCommands::Only(_))
     }
+
+    pub fn allowed_commands(&self) -> &AllowedCommands {
+        &self.allowed_commands
+    }
+
+    /// What no rule names: as said, else `ask` as soon as something is allowed by name, else `allow`.
+    pub fn unlisted(&self) -> Verdict {
+        let allows = self.rules.iter().any(|rule| rule.verdict == Verdict::Allow);
+        self.unlisted.unwrap_or(if allows { Verdict::Ask } else { Verdict::Allow })
+    }
+
+    /// Whether something must be understood and named before it may run, or may run unless it is named.
+    pub(super) fn is_strict(&self) -> bool {
+        self.unlisted() > Verdict::Allow || matches!(self.allowed_commands, AllowedCommands::Only(_))
+    }
+
+    /// What is to be done about a text, or a part of one, that cannot be understood.
+    pub(super) fn opaque(&self) -> Verdict {
+        match self.allowed_commands {
+            AllowedCommands::Only(_) => Verdict::Deny,
+            _ => self.unlisted().max(Verdict::Ask),
+        }
+    }
+
+    pub fn judge(&self, subject: &Subject<'_>, scene: &Scene, programs: &dyn Programs) -> Judgement {
+        if !self.has_sources() {
+            return Judgement::unruled();
+        }
+        match subject {
+            Subject::Read(_) | Subject::Write(_) => Judgement::of(Vec::new(), "the scope is the limit of file tools"),
+            Subject::ShellText { text, .. } => self.judge_text(text, scene, programs),
+            Subject::Input(text) => self.judge_input(text, scene, programs),
+            Subject::Words { words, .. } => {
+                let words: Vec<shell::Word> = words.iter().map(shell::Word::literal).collect();
+                let mut judge = Judge::new(self, scene, programs);
+                judge.words_of_a_program(&words);
+                Judgement::of(judge.findings, "there is no command in it")
+            }
+        }
+    }
+
+    fn judge_text(&self, text: &str, scene: &Scene, programs: &dyn Programs) -> Judgement {
+        let mut script = match shell::parse(text) {
+            Ok(script) => script,
+            Err(opaque) => {
+                let verdict = if opaque.hostile { Verdict::Deny } else { self.opaque() };
+                return Judgement::of(vec![Finding::opaque("the whole text", &opaque.reason, verdict)], "");
+            }
+        };
+        let mut judge = Judge::new(self, scene, programs);
+        judge.script(&mut script);
+        judge.finish();
+        let mut findings = judge.findings;
+        let canonical = if self.is_strict() {
+            match emit::script(&script) {
+                Ok(text) => Some(text),
+                Err(error) => {
+                    findings.push(Finding::opaque("the whole text", &error.to_string(), self.opaque()));
+                    None
+                }
+            }
+        } else {
+            None
+        };
+        let judgement = Judgement::of(findings, "there is no command in it");
+        let canonical = canonical.filter(|_| judgement.verdict == Verdict::Allow);
+        Judgement { canonical, ..judgement }
+    }
+
+    /// What is typed may be for a shell or for anything else, so only what a rule forbids or wants asked counts.
+    fn judge_input(&self, text: &str, scene: &Scene, programs: &dyn Programs) -> Judgement {
+        let rules = self.rules.iter().filter(|rule| rule.verdict > Verdict::Allow).cloned().collect();
+        let restrictions = Self { rules, unlisted: Some(Verdict::Allow), ..Self::default() };
+        let mut judgement = restrictions.judge_text(text, scene, programs);
+        judgement.commands.retain(|finding| finding.rule.is_some());
+        Judgement::of(judgement.commands, "no rule forbids it")
+    }
+
+    /// The rules as a person reads them, one a line.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self
+            .rules
+            .iter()
+            .map(|rule| {
+                let words = if rule.words.is_empty() { "everything".to_owned() } else { rule.words.join(" ") };
+                format!("{:<5} {words}    ({})", rule.verdict.to_string(), rule.origin)
+            })
+            .collect();
+        if let AllowedCommands::Only(_) = &self.allowed_commands {
+            lines.push(format!("deny  whatever is not in ALLOWED_COMMANDS: {}", self.allowed_commands));
+        }
+        if self.allow_project_commands {
+            lines.push("allow programs of the project, by path".to_owned());
+        }
+        lines.push(format!("{:<5} whatever no rule names", self.unlisted().to_string()));
+        lines
+    }
+}
+
+fn check_examples(rule: &Rule, examples: &[String], expected: Match) -> Result<(), RuleError> {
+    let (list, does) = if expected == Match::Yes { ("match", "does not") } else { ("not_match", "does") };
+    for example in examples {
+        // Alone, and as a prohibition, so that nothing else can speak and everything it names is found.
+        let alone = Policy {
+            rules: vec![Rule { verdict: Verdict::Deny, ..rule.clone() }],
+            unlisted: Some(Verdict::Allow),
+            ..Policy::default()
+        };
+        let scene = Scene::in_project(std::path::Path::new("/project"));
+        let named = alone.judge_text(example, &scene, &programs::Unknown).verdict == Verdict::Deny;
+        if named != (expected == Match::Yes) {
+            let (origin, example) = (rule.origin.clone(), example.clone());
+            return Err(RuleError::Example { origin, example, list, does });
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_denied_program_is_found_wherever_it_stands() {
-        let policy = Policy::new(&Settings { deny: vec!["rm".into(), "git push".into()] }).unwrap();
-        let rows = [
-            ("ls", Verdict::Allow),
-            ("rm x", Verdict::Deny),
-            ("ls; rm x", Verdict::Deny),
-            ("ls && /bin/rm x", Verdict::Deny),
-            ("echo $(rm x)", Verdict::Deny),
-            ("A=1 \"rm\" x", Verdict::Deny),
-            ("echo rm", Verdict::Allow),
-            ("git status", Verdict::Allow),
-            ("git push origin", Verdict::Deny),
-        ];
-        for (text, verdict) in rows {
-            assert_eq!(policy.judge(&Subject::ShellText(text)).verdict, verdict, "{text}");
-        }
-    }
-}
+mod tests;

@@ -1,33 +1,169 @@
-use super::Verdict;
+use std::path::Path;
+
+use super::program::Program;
+use super::settings::{Arguments, RuleSettings};
+use super::shell::Word;
+use super::{Programs, Verdict};
 
 /// One line of the policy: a command prefix and what to do about it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
+    /// A program and its first arguments; `*` stands for any one of them. Empty for a rule about everything.
     pub words: Vec<String>,
     pub verdict: Verdict,
+    pub reason: String,
+    pub arguments: Arguments,
+    /// As its author wrote it, so that it can be found again.
+    pub origin: String,
 }
 
 #[derive(Debug, thiserror::Error, Eq, PartialEq)]
 pub enum RuleError {
-    #[error("a rule must name a program, got an empty text")]
-    Empty,
+    #[error("{origin}: a rule must name a program, got an empty text")]
+    Empty { origin: String },
+    #[error("{origin}: {error}")]
+    Words { origin: String, error: super::shell::split::SplitError },
+    #[error("the rule {origin} contradicts its example: {example:?} is in `{list}`, but the rule {does} name it")]
+    Example { origin: String, example: String, list: &'static str, does: &'static str },
+}
+
+/// Whether a rule names a command.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Match {
+    No,
+    /// It depends on what only bash can expand.
+    Maybe,
+    Yes,
 }
 
 impl Rule {
-    pub fn parse(text: &str, verdict: Verdict) -> Result<Self, RuleError> {
-        let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
-        if words.is_empty() { Err(RuleError::Empty) } else { Ok(Self { words, verdict }) }
+    pub fn parse(text: &str, verdict: Verdict, origin: String) -> Result<Self, RuleError> {
+        let words =
+            super::shell::split::words(text).map_err(|error| RuleError::Words { origin: origin.clone(), error })?;
+        if words.is_empty() {
+            return Err(RuleError::Empty { origin });
+        }
+        Ok(Self { words, verdict, reason: String::new(), arguments: Arguments::Vetted, origin })
     }
 
-    /// Argument-wise prefix; the program is compared by its base name.
-    pub fn matches(&self, command: &[String]) -> bool {
-        command.len() >= self.words.len()
-            && self.words.iter().zip(command).enumerate().all(|(index, (want, got))| {
-                if index == 0 { want == base_name(got) || want == got } else { want == got }
-            })
+    pub fn from_settings(settings: &RuleSettings) -> Result<Self, RuleError> {
+        let origin = format!("[[policy.rule]] command = {:?}", settings.command);
+        let rule = Self::parse(&settings.command, settings.verdict, origin)?;
+        Ok(Self { reason: settings.reason.clone(), arguments: settings.arguments, ..rule })
+    }
+
+    pub fn matches(&self, program: &Program, arguments: &[Word], project_dir: &Path, programs: &dyn Programs) -> Match {
+        let Some((name, rest)) = self.words.split_first() else { return Match::Yes };
+        let allows = self.verdict == Verdict::Allow;
+        let named = if name == "*" {
+            true
+        } else if allows {
+            program.is(name, project_dir, programs)
+        } else {
+            program.goes_by(name)
+        };
+        if !named {
+            return Match::No;
+        }
+        let starts = starts(program.name(), arguments, allows);
+        let found = starts.into_iter().map(|start| prefix(rest, &arguments[start..])).max().unwrap_or(Match::No);
+        if allows && found == Match::Maybe { Match::No } else { found }
     }
 }
 
-fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+/// Argument by argument.
+fn prefix(wanted: &[String], arguments: &[Word]) -> Match {
+    let mut result = Match::Yes;
+    let mut given = arguments.iter();
+    for wanted in wanted {
+        match given.next() {
+            None => return Match::No,
+            Some(word) if word.may_split() => return Match::Maybe,
+            Some(_) if wanted == "*" => {}
+            Some(word) => match word.text() {
+                Some(text) if text == *wanted => {}
+                Some(_) => return Match::No,
+                None => result = Match::Maybe,
+            },
+        }
+    }
+    result
+}
+
+/// Git's options before the subcommand that take their value as a word of its own.
+const GIT_VALUED: [&str; 8] =
+    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"];
+
+/// Where the arguments that a rule speaks of may begin: at once, or behind the options that stand before a subcommand.
+/// A rule that restricts is given every place that could be one; a rule that allows only those that surely are.
+fn starts(program: &str, arguments: &[Word], surely: bool) -> Vec<usize> {
+    let mut starts = vec![0];
+    let mut at = 0;
+    while let Some(word) = arguments.get(at) {
+        let text = word.literal_start();
+        let toolchain = program == "cargo" && text.starts_with('+');
+        if !text.starts_with('-') && !toolchain {
+            break;
+        }
+        let valued = GIT_VALUED.contains(&text.as_str());
+        if program == "git" {
+            at += 1 + usize::from(valued);
+        } else if surely {
+            break;
+        } else {
+            at += 1;
+            // The next word may be this option's value; then what follows it is a place as well.
+            if !text.contains('=') && text.starts_with('-') && at + 1 < arguments.len() {
+                starts.push(at + 1);
+            }
+        }
+        if at < arguments.len() {
+            starts.push(at);
+        }
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::programs::Unknown;
+    use super::super::shell::split;
+    use super::*;
+
+    fn check(rule: &str, verdict: Verdict, command: &str) -> Match {
+        let rule = Rule::parse(rule, verdict, String::new()).unwrap();
+        let words: Vec<Word> = split::words(command).unwrap().into_iter().map(Word::literal).collect();
+        let program = Program::new(&words[0].text().unwrap(), None, &Unknown);
+        rule.matches(&program, &words[1..], Path::new("/p"), &Unknown)
+    }
+
+    #[test]
+    fn a_rule_is_an_argument_wise_prefix() {
+        let rows = [
+            ("git push", "git push origin main", true),
+            ("git push", "git -C x push", true),
+            ("git push", "git -c a=b --no-pager push", true),
+            ("git push", "git pushx", false),
+            ("git push", "git commit -m push", false),
+            ("git push", "git", false),
+            ("rm", "/bin/rm -rf x", true),
+            ("rm", "rmdir x", false),
+            ("docker * prune", "docker system prune -f", true),
+            ("docker * prune", "docker prune", false),
+            ("docker run", "docker --context c run x", true),
+            ("cargo publish", "cargo +nightly publish", true),
+            ("*", "anything", true),
+        ];
+        for (rule, command, expected) in rows {
+            assert_eq!(check(rule, Verdict::Deny, command) == Match::Yes, expected, "{rule} ~ {command}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_allows_wants_the_very_program() {
+        assert_eq!(check("ls", Verdict::Allow, "ls -l"), Match::Yes);
+        assert_eq!(check("ls", Verdict::Allow, "/tmp/evil/ls -l"), Match::No);
+        assert_eq!(check("git status", Verdict::Allow, "git -C x status"), Match::Yes);
+        assert_eq!(check("test", Verdict::Allow, "[ -f x ]"), Match::Yes);
+    }
 }

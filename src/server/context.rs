@@ -33,7 +33,8 @@ impl Context {
     /// Asks the gate; the permit is what `exec` and `files` want to see.
     #[expect(clippy::unused_async, reason = "an approval will have to be waited for")]
     pub async fn permit<A: Action>(&self, action: A) -> Result<Permitted<A>, ToolError> {
-        Ok(self.server.gate().permit(action)?)
+        let workplace = self.used.get().map_or_else(|| self.server.workplace(&[]), |session| session.workplace());
+        Ok(self.server.gate().permit(action, &self.server.surroundings(&workplace))?)
     }
 
     /// The named session of this client, or its default one.

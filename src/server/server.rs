@@ -6,7 +6,7 @@ use super::confinement::Found;
 use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
 use crate::config::Config;
 use crate::exec::{self, Shell, Store};
-use crate::gate::Gate;
+use crate::gate::{Gate, Surroundings};
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
 
@@ -148,6 +148,18 @@ impl Server {
     /// Where work happens for a client with these roots.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
         Workplace::new(&self.config.directories, roots)
+    }
+
+    /// What the policy must know of where a client's commands run.
+    pub fn surroundings(&self, workplace: &Workplace) -> Surroundings {
+        let environment = self.login.get().unwrap_or(&self.initial);
+        let get = |name: &str| environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone());
+        Surroundings {
+            project_dir: workplace.project_dir.clone(),
+            home: get("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            writable: workplace.directories.iter().cloned().chain([PathBuf::from("/tmp")]).collect(),
+            search_path: get("PATH").unwrap_or_default(),
+        }
     }
 
     /// As every session begins.

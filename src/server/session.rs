@@ -93,6 +93,11 @@ impl Session {
         *lock(&self.state) = state;
     }
 
+    /// Where its work happens, as of now.
+    pub fn workplace(&self) -> Workplace {
+        lock(&self.workplace).clone()
+    }
+
     /// What file tools may touch, as of now: the workplace and the session's temporary directory under the name that its
     /// commands know.
     pub fn scope(&self) -> Scope {

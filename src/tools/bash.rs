@@ -68,6 +68,7 @@ impl Tool for Bash {
         let action = RunCommand {
             command: arguments.command.clone(),
             cwd: before.cwd.clone(),
+            search_path: before.variable("PATH"),
             description: arguments.description.clone(),
         };
         let permitted = context.permit(action).await?;

@@ -31,13 +31,13 @@ impl std::fmt::Display for ToolError {
 
 impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
-        let hint = match &refusal {
-            Refusal::Denied { .. } => {
-                "A deny rule is final: ask the user to change it (--deny, [policy] deny) or do without."
-            }
-            Refusal::NobodyToAsk { .. } => "The user can allow it with --allow or [policy] allow.",
+        let text = refusal.to_string();
+        let (hint, change) = match refusal {
+            Refusal::Denied { change, .. } => ("The user can change that; until then, do without it.", change),
+            Refusal::NobodyToAsk { change, .. } => ("The user can allow it with --allow or [policy] allow.", change),
         };
-        Self::new(refusal.to_string()).hint(hint)
+        let change = change.map(|change| format!("What would change it: {change}."));
+        Self::new(text).hint(change.unwrap_or_else(|| hint.to_owned()))
     }
 }
 

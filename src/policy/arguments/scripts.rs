@@ -1,0 +1,108 @@
+//! The harmless part of sed and awk: scripts that neither run a command nor write a file.
+
+use super::entry::Language;
+
+pub fn is_harmless(language: Language, script: &str) -> bool {
+    match language {
+        Language::Sed => sed(script).is_some(),
+        Language::Awk => awk(script),
+    }
+}
+
+/// Walks the commands; `None` at the first that is not known to be harmless.
+fn sed(script: &str) -> Option<()> {
+    let mut rest = script.trim_start_matches([' ', '\t', '\n', ';', '}']);
+    while !rest.is_empty() {
+        if let Some(comment) = rest.strip_prefix('#') {
+            rest = comment.split_once('\n').map_or("", |(_, next)| next);
+        } else {
+            rest = sed_address(rest)?.trim_start_matches([' ', '\t']);
+            rest = sed_command(rest)?;
+        }
+        rest = rest.trim_start_matches([' ', '\t', '\n', ';', '}']);
+    }
+    Some(())
+}
+
+/// Past the addresses: lines, `$`, `/regex/`, steps and ranges.
+fn sed_address(mut rest: &str) -> Option<&str> {
+    loop {
+        let first = rest.chars().next()?;
+        rest = match first {
+            '0'..='9' | '$' | ',' | '~' | '+' | ' ' | '!' => &rest[1..],
+            '/' => sed_delimited(&rest[1..], '/')?.trim_start_matches(['I', 'M']),
+            '\\' => {
+                let delimiter = rest[1..].chars().next()?;
+                sed_delimited(&rest[1 + delimiter.len_utf8()..], delimiter)?
+            }
+            _ => return Some(rest),
+        };
+    }
+}
+
+/// One command, and what follows it.
+fn sed_command(rest: &str) -> Option<&str> {
+    let command = rest.chars().next()?;
+    let after = &rest[command.len_utf8()..];
+    match command {
+        'p' | 'd' | 'P' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' | '{' | 'l' | 'z' => Some(after),
+        'q' | 'Q' => Some(after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
+        'a' | 'i' | 'c' => {
+            // Text to the end of the line; a backslash continues it.
+            let mut end = 0;
+            loop {
+                let line = after[end..].split_once('\n').map(|(line, _)| line);
+                match line {
+                    Some(line) if line.ends_with('\\') => end += line.len() + 1,
+                    Some(line) => return Some(&after[end + line.len() + 1..]),
+                    None => return Some(""),
+                }
+            }
+        }
+        ':' | 'b' | 't' | 'T' => {
+            let label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ' ';
+            Some(after.trim_start_matches(label))
+        }
+        's' | 'y' => {
+            let delimiter = after.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
+            let pattern = sed_delimited(&after[delimiter.len_utf8()..], delimiter)?;
+            let rest = sed_delimited(pattern, delimiter)?;
+            // Never `e` (runs the result) or `w` (writes a file).
+            let flags = if command == 's' { "gpiIm0123456789" } else { "" };
+            let rest = rest.trim_start_matches(|c| flags.contains(c));
+            (rest.is_empty() || rest.starts_with([';', '\n', ' ', '\t', '}'])).then_some(rest)
+        }
+        _ => None,
+    }
+}
+
+/// Past the next delimiter that no backslash protects; sets such as `[/]` protect it too.
+fn sed_delimited(text: &str, delimiter: char) -> Option<&str> {
+    let mut chars = text.char_indices();
+    let mut set = false;
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => drop(chars.next()),
+            c if c == delimiter && !set => return Some(&text[at + c.len_utf8()..]),
+            // Where the meaning of a set is disputed, the script is not harmless.
+            c if c == delimiter => return None,
+            '[' => set = true,
+            ']' => set = false,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// No pipe, no input or output of its own, no calls that run something.
+fn awk(program: &str) -> bool {
+    let words = ["system", "getline", "close", "fflush", "@"];
+    if words.iter().any(|word| program.contains(word)) || program.replace("||", "").contains('|') {
+        return false;
+    }
+    // `>` compares, except after `print`.
+    program.match_indices('>').all(|(at, _)| {
+        let statement = program[..at].rsplit(['{', '}', ';', '\n']).next().unwrap_or_default();
+        !statement.contains("print")
+    })
+}

@@ -1,0 +1,32 @@
+//! Shells: their options come first, and a `c` among them makes the next word their text.
+
+use super::super::shell::Word;
+use super::entry::{Carried, Entry, Vetted, lists};
+
+pub fn vet(entry: &Entry, arguments: &[Word]) -> Vetted {
+    let mut vetted = Vetted::default();
+    let mut at = 0;
+    let mut text_follows = false;
+    while let Some(text) = arguments.get(at).and_then(Word::text) {
+        if !text.starts_with(['-', '+']) || text == "-" || text == "--" {
+            break;
+        }
+        at += 1;
+        if lists("--version --help", &text) {
+            return vetted;
+        }
+        if !text.starts_with("--") {
+            text_follows |= text.contains('c');
+            // `-o pipefail`.
+            at += usize::from(text.ends_with('o'));
+        } else if !lists(entry.flags, &text) {
+            vetted.unvetted(format!("its option {text} is not among the vetted ones"));
+        }
+    }
+    match arguments.get(at) {
+        Some(word) if text_follows => vetted.carried.push(Carried::Text(word.clone())),
+        Some(word) if word.text().as_deref() != Some("-") => vetted.unvetted("it runs a file that cannot be judged"),
+        _ => vetted.opaque("a shell without -c runs whatever it reads"),
+    }
+    vetted
+}

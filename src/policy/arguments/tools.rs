@@ -1,0 +1,208 @@
+//! Programs with a trade of their own, and an option that runs another one or reads code.
+
+use super::entry::{Effect, Entry, Operands, Others};
+
+const SSH: &str = "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y";
+
+pub const TABLE: &[Entry] = &[
+    Entry {
+        programs: "find gfind",
+        reason: "delete or run something for every file",
+        flags: "-H -L -P -and -or -not -a -o -true -false -empty -executable -readable -writable -nouser -nogroup -daystart \
+                -depth -d -follow -mount -xdev -noleaf -warn -nowarn -print -print0 -ls -prune -quit -E -X -x -s",
+        values: "-name -iname -path -ipath -wholename -iwholename -lname -ilname -regex -iregex -regextype -type -xtype -size \
+                 -mtime -mmin -atime -amin -ctime -cmin -newer -anewer -cnewer -newermt -newerct -perm -user -group -uid -gid \
+                 -maxdepth -mindepth -links -inum -samefile -fstype -used -printf -context -D",
+        effects: &[
+            ("-exec", Effect::RunWords),
+            ("-execdir", Effect::RunWords),
+            ("-ok", Effect::RunWords),
+            ("-okdir", Effect::RunWords),
+            ("-fprint", Effect::Write),
+            ("-fprint0", Effect::Write),
+            ("-fprintf", Effect::Write),
+            ("-fls", Effect::Write),
+            ("-delete", Effect::Refuse),
+        ],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "fd fdfind",
+        reason: "run something for every file",
+        flags: "-H -I -u -s -i -g -F -a -l -L -p -0 -1 -q --hidden --no-ignore --unrestricted --case-sensitive --ignore-case \
+                --glob --fixed-strings --absolute-path --list-details --follow --full-path --print0 --quiet --version --help",
+        values: "-d -t -e -E -S -c -j --max-depth --min-depth --exact-depth --type --extension --exclude --size --changed-within \
+                 --changed-before --color --threads --max-results --base-directory",
+        effects: &[
+            ("-x", Effect::RunWords),
+            ("-X", Effect::RunWords),
+            ("--exec", Effect::RunWords),
+            ("--exec-batch", Effect::RunWords),
+        ],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "rg",
+        reason: "filter files through a program",
+        effects: &[("--pre", Effect::Run), ("--hostname-bin", Effect::Run)],
+        values: "--pre-glob -e -f -g -t -T -A -B -C -m -j -r -E -M",
+        flags: "--pretty",
+        others: Others::Plain,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "tar gtar bsdtar",
+        reason: "run programs to pack, unpack or report",
+        flags: "-c -x -t -r -u -d -A -v -z -j -J -a -k -p -m -h -O -S -U -w -W -l -Z --create --extract --list --append --update \
+                --gzip --gunzip --bzip2 --xz --zstd --lzma --auto-compress --verbose --keep-old-files --preserve-permissions \
+                --dereference --to-stdout --wildcards --no-recursion --totals --numeric-owner --no-same-owner --checkpoint \
+                --exclude-vcs --sort --version --help --anchored --overwrite",
+        values: "-b -X -N -T --exclude --exclude-from --files-from --strip-components --transform --xform --owner --group --mode \
+                 --mtime --newer --format -H",
+        effects: &[
+            ("-f", Effect::Archive),
+            ("--file", Effect::Archive),
+            ("-C", Effect::Inside),
+            ("--directory", Effect::Inside),
+            ("-I", Effect::Run),
+            ("--use-compress-program", Effect::Run),
+            ("--to-command", Effect::Run),
+            ("-F", Effect::Run),
+            ("--info-script", Effect::Run),
+            ("--new-volume-script", Effect::Run),
+            ("--rsh-command", Effect::Run),
+            ("--rmt-command", Effect::Run),
+            ("--checkpoint-action", Effect::RunAction),
+        ],
+        operands: Operands::Bundle,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "zip unzip zipinfo",
+        reason: "test an archive with a program",
+        effects: &[
+            ("-TT", Effect::Run),
+            ("--unzip-command", Effect::Run),
+            ("-d", Effect::Inside),
+            ("-O", Effect::Write),
+            ("--output-file", Effect::Write),
+        ],
+        others: Others::Plain,
+        operands: Operands::WriteFirst,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "rsync",
+        reason: "reach the other side through a program",
+        flags: "-a -v -z -r -l -p -t -g -o -D -n -u -c -h -i -P -q -x -H -A -X -S -R -W -d -L -k -K -m -0 -C -4 -6 --archive \
+                --verbose --compress --recursive --dry-run --update --checksum --delete --progress --stats --partial --inplace \
+                --human-readable --itemize-changes --delete-after --delete-excluded --ignore-existing --existing --prune-empty-dirs \
+                --links --perms --times --quiet --version --help --no-owner --no-group --no-perms --mkpath --size-only",
+        values: "--exclude --include --exclude-from --include-from --filter -f --bwlimit --chmod --chown --timeout --port \
+                 --files-from --max-size --min-size --info --out-format -B",
+        effects: &[("-e", Effect::Run), ("--rsh", Effect::Run), ("--rsync-path", Effect::Run)],
+        operands: Operands::WriteLast,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "ssh",
+        reason: "run a program on this side through its options",
+        flags: SSH,
+        values: "-b -c -D -i -J -L -l -m -p -Q -R -W -w",
+        effects: &[
+            ("-o", Effect::RefuseValue),
+            ("-F", Effect::RefuseValue),
+            ("-E", Effect::Write),
+            ("-S", Effect::RefuseValue),
+            ("-I", Effect::RefuseValue),
+        ],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "scp",
+        reason: "connect through a program of one's choice",
+        flags: "-3 -4 -6 -A -B -C -O -p -q -R -r -s -T -v",
+        values: "-c -i -J -l -P",
+        effects: &[("-S", Effect::Run), ("-D", Effect::Run), ("-o", Effect::RefuseValue), ("-F", Effect::RefuseValue)],
+        operands: Operands::WriteLast,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "man",
+        reason: "show a page with a program",
+        flags: "-k -f -w -a -u -d --apropos --whatis --where --path --all --version --help",
+        values: "-s -S -L -m -l --sections --locale",
+        effects: &[("-P", Effect::Run), ("--pager", Effect::Run), ("-H", Effect::Run), ("--html", Effect::Run)],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "less more most pg",
+        reason: "run what a `+` in front says",
+        flags: "-# -N -S -R -r -F -X -E -e -i -I -n -q -Q -s -M -m -f -G -g -K -L -u -U -w -W --version --help",
+        values: "-p -x -z -b -h -j",
+        operands: Operands::Names,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "make gmake",
+        reason: "take settings and rules from its arguments",
+        flags: "-j -k -n -s -B -i -q -t -w -d -e -r -R -S --jobs --keep-going --dry-run --silent --quiet --always-make --question \
+                --no-print-directory --print-directory --version --help --trace --output-sync",
+        values: "-l -O -o -W --load-average",
+        effects: &[("-C", Effect::Inside), ("--directory", Effect::Inside), ("--eval", Effect::RefuseValue)],
+        operands: Operands::Names,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "cargo",
+        reason: "take any configuration from its arguments",
+        flags: "-v -vv -q -r -h -V --verbose --quiet --release --all --workspace --lib --bins --tests --benches --examples \
+                --all-targets --all-features --no-default-features --locked --offline --frozen --version --help --no-run \
+                --no-fail-fast --doc --check --fix --allow-dirty --allow-staged --open --no-deps --list --keep-going --exact \
+                --message-format --color --timings --dry-run --force --git --ignore-rust-version --future-incompat-report",
+        values: "-p -j -F -Z --package --exclude --bin --test --bench --example --features --target --profile --jobs --branch --tag \
+                 --rev --path --rename --registry --edition --name --vcs --depth --invert -i -e --edges --format-version",
+        effects: &[
+            ("--config", Effect::RefuseValue),
+            ("--manifest-path", Effect::Inside),
+            ("--target-dir", Effect::Write),
+            ("--root", Effect::Write),
+        ],
+        operands: Operands::Names,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "date gdate",
+        reason: "show the lines of any file, and set the clock",
+        flags: "-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601 --debug --resolution --version --help",
+        values: "-d -r --date --reference",
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "gcc g++ cc c++ clang clang++ tcc",
+        reason: "call its parts through a program or plug-in",
+        flags: "-c -E -S -v -w -g -g3 -ggdb -O -O0 -O1 -O2 -O3 -Os -Og -Wall -Wextra -Werror -Wpedantic -Wno-unused -pedantic -shared \
+                -static -pthread -fPIC -fPIE -pie -no-pie -fopenmp -std -march -mtune -M -MM -MD -MMD -MP -rdynamic --version \
+                -fsanitize -fsyntax-only -fno-omit-frame-pointer -flto -m64 -m32 -nostdlib -ffreestanding -fno-exceptions -fno-rtti",
+        values: "-I -L -l -D -U -x -isystem -include -MF -MT -MQ -iquote",
+        effects: &[("-o", Effect::Write), ("-wrapper", Effect::RefuseValue), ("-B", Effect::RefuseValue)],
+        operands: Operands::Names,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "test read wait",
+        reason: "evaluate the subscript of a variable's name",
+        // Builtins: their other words are data, unless the shell looks for a variable of that name.
+        effects: &[("-v", Effect::Subscript), ("-R", Effect::Subscript)],
+        others: Others::Plain,
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "printf",
+        reason: "evaluate the subscript of a variable's name",
+        effects: &[("-v", Effect::Subscript)],
+        others: Others::Plain,
+        operands: Operands::Rest,
+        ..Entry::BASE
+    },
+];

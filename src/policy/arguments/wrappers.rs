@@ -1,0 +1,139 @@
+//! Programs that run the command which follows them. The options are those that come before it; the command itself is
+//! judged as if it stood alone.
+
+use super::entry::{Effect, Entry, Operands};
+
+const WRAPPER: Entry = Entry { reason: "run another command", operands: Operands::Command(0), ..Entry::BASE };
+
+pub const TABLE: &[Entry] = &[
+    Entry {
+        programs: "env",
+        flags: "-i -0 -v - --ignore-environment --null --debug --version --help",
+        values: "-u --unset",
+        // -S splits its text into words as a shell would; -C changes where a relative program is found.
+        effects: &[
+            ("-S", Effect::Run),
+            ("--split-string", Effect::Run),
+            ("-C", Effect::Inside),
+            ("--chdir", Effect::Inside),
+        ],
+        operands: Operands::Environment,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "xargs",
+        reason: "run another command with arguments from its input",
+        flags: "-0 -r -t -p -x --null --no-run-if-empty --verbose --exit --open-tty --version --help",
+        values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --max-lines --replace",
+        operands: Operands::FedCommand,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "parallel",
+        reason: "run another command with arguments from its input",
+        flags: "-0 -k -X -m -v --keep-order --null --verbose --bar --progress --halt",
+        values: "-j -n -N --jobs -a --arg-file --max-args",
+        operands: Operands::FedCommand,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "timeout gtimeout",
+        flags: "-v --verbose --preserve-status --foreground --version --help",
+        values: "-k -s --kill-after --signal",
+        operands: Operands::Command(1),
+        ..WRAPPER
+    },
+    Entry { programs: "nice", flags: "-# --version --help", values: "-n --adjustment", ..WRAPPER },
+    Entry { programs: "nohup", flags: "--version --help", ..WRAPPER },
+    Entry { programs: "setsid", flags: "-c -f -w --ctty --fork --wait --version --help", ..WRAPPER },
+    Entry { programs: "stdbuf", flags: "--version --help", values: "-i -o -e --input --output --error", ..WRAPPER },
+    Entry {
+        programs: "time gtime",
+        flags: "-p -v -a -q --portability --verbose --append --quiet --version --help",
+        values: "-f --format",
+        effects: &[("-o", Effect::Write), ("--output", Effect::Write)],
+        ..WRAPPER
+    },
+    Entry { programs: "ionice", flags: "-t --ignore", values: "-c -n --class --classdata", ..WRAPPER },
+    Entry {
+        programs: "chrt",
+        flags: "-a -b -d -f -i -o -r -v --all-tasks --batch --fifo --idle --other --rr",
+        operands: Operands::Command(1),
+        ..WRAPPER
+    },
+    Entry { programs: "taskset", flags: "-a -c --all-tasks --cpu-list", operands: Operands::Command(1), ..WRAPPER },
+    Entry {
+        programs: "flock",
+        flags: "-s -x -e -u -n -o -F --shared --exclusive --unlock --nonblock --close --no-fork --verbose",
+        values: "-w -E --timeout --conflict-exit-code",
+        effects: &[("-c", Effect::Run), ("--command", Effect::Run)],
+        operands: Operands::Command(1),
+        ..WRAPPER
+    },
+    Entry {
+        programs: "strace ltrace",
+        flags: "-f -ff -c -C -i -q -r -t -tt -ttt -T -v -x -xx -y -yy -k",
+        values: "-e -s -a -p -E -I -O -S -P",
+        // A name that begins with a bar is a command for its output.
+        effects: &[("-o", Effect::RefuseValue), ("--output", Effect::RefuseValue)],
+        ..WRAPPER
+    },
+    Entry {
+        programs: "unshare nsenter",
+        flags: "-r -m -u -i -n -p -U -C -T -f -c --map-root-user --fork --mount --net --pid --user --ipc --uts",
+        values: "-R -w -t",
+        ..WRAPPER
+    },
+    Entry { programs: "chroot", operands: Operands::Command(1), ..WRAPPER },
+    Entry {
+        programs: "sudo doas",
+        flags: "-n -E -H -S -b -k -K -A -P -i -s --non-interactive --preserve-env --set-home --stdin --background",
+        values: "-u -g -U -p -C -r -t -T -h -D -R --user --group --prompt",
+        operands: Operands::Environment,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "su runuser",
+        flags: "-l -p -m - --login --preserve-environment",
+        values: "-g -G -s -w",
+        effects: &[("-c", Effect::Run), ("--command", Effect::Run), ("--session-command", Effect::Run)],
+        operands: Operands::Refuse,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "watch",
+        reason: "hand its arguments to a shell",
+        flags: "-d -e -g -t -b -c -p -x --differences --errexit --chgexit --no-title --beep --color --precise --exec",
+        values: "-n --interval",
+        ..WRAPPER
+    },
+    Entry {
+        programs: "script",
+        flags: "-a -e -f -q --append --return --flush --quiet",
+        values: "-E -m -o --echo",
+        effects: &[
+            ("-c", Effect::Run),
+            ("--command", Effect::Run),
+            ("-O", Effect::Write),
+            ("-B", Effect::Write),
+            ("-T", Effect::Write),
+            ("-I", Effect::Write),
+        ],
+        operands: Operands::Write,
+        ..WRAPPER
+    },
+    Entry {
+        programs: "npx bunx pnpx uvx",
+        reason: "fetch and run a package",
+        flags: "-y -q --yes --no --quiet",
+        ..WRAPPER
+    },
+    Entry { programs: "busybox toybox", flags: "--list --help", ..WRAPPER },
+    Entry {
+        programs: "systemd-run dbus-run-session xvfb-run fakeroot unbuffer rlwrap setpriv prlimit numactl catchsegv choom \
+                   linux32 linux64 setarch torsocks proxychains proxychains4 pkexec faketime ccache sccache cgexec \
+                   firejail bwrap direnv dumb-init tini expect-unbuffer chpst softlimit",
+        ..WRAPPER
+    },
+    Entry { programs: "entr", reason: "run a command when files change", flags: "-a -c -d -n -p -r -s -z", ..WRAPPER },
+];

@@ -1,0 +1,107 @@
+//! Programs that write the files they are told to. What they write is judged like the target of a redirection.
+
+use super::entry::{Effect, Entry, Operands, Others};
+
+/// Options are taken at the rule's word: none runs a program but those listed.
+const WRITER: Entry = Entry { reason: "write a file", others: Others::Plain, operands: Operands::Write, ..Entry::BASE };
+
+pub const TABLE: &[Entry] = &[
+    Entry { programs: "tee touch truncate mkdir rmdir rm unlink shred mkfifo mknod fallocate", ..WRITER },
+    Entry { programs: "mv", effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)], ..WRITER },
+    Entry {
+        programs: "cp ln link",
+        effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)],
+        operands: Operands::WriteLast,
+        ..WRITER
+    },
+    Entry {
+        programs: "install",
+        values: "-m -o -g --mode --owner --group",
+        effects: &[
+            ("-t", Effect::Write),
+            ("--target-directory", Effect::Write),
+            // Strips with a program of one's choice.
+            ("--strip-program", Effect::Run),
+        ],
+        operands: Operands::WriteLast,
+        ..WRITER
+    },
+    Entry { programs: "chmod chown chgrp setfacl setfattr chattr", ..WRITER },
+    Entry { programs: "dd", operands: Operands::WriteOf, ..WRITER },
+    Entry {
+        programs: "sort gsort",
+        reason: "compress with a program of one's choice, or write its output anywhere",
+        flags: "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z --ignore-leading-blanks --dictionary-order --ignore-case \
+                --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort \
+                --reverse --version-sort --check --merge --stable --unique --zero-terminated --debug --version --help --sort",
+        values: "-k -t -S -T --key --field-separator --buffer-size --parallel --batch-size --temporary-directory",
+        effects: &[("-o", Effect::Write), ("--output", Effect::Write), ("--compress-program", Effect::Run)],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "split csplit",
+        flags: "-d -e -x -z -# --numeric-suffixes --elide-empty-files --verbose",
+        values: "-a -b -C -l -n -t --bytes --lines --number --suffix-length --additional-suffix --separator",
+        effects: &[("--filter", Effect::Run)],
+        operands: Operands::WriteLast,
+        others: Others::Unvetted,
+        ..WRITER
+    },
+    Entry {
+        programs: "curl",
+        reason: "write its output anywhere and read options from a file",
+        flags: "-s -S -L -f -k -I -i -v -g -G -N -# -4 -6 -O -J -R -a -l -n -p -q -j -Z -0 -1 -2 -3 --silent --show-error \
+                --location --fail --insecure --head --include --verbose --get --no-buffer --compressed --http1.1 --http2 \
+                --ipv4 --ipv6 --remote-name --remote-header-name --globoff --progress-bar --version --help --fail-with-body \
+                --no-progress-meter --tlsv1.2 --retry-connrefused --retry-all-errors --location-trusted --parallel",
+        values: "-H -X -d -F -u -A -e -b -m -x -r -w -y -Y -z -C --header --request --data --data-raw --data-binary \
+                 --data-urlencode --json --form --user --user-agent --referer --cookie --max-time --connect-timeout --retry \
+                 --retry-delay --retry-max-time --proxy --range --write-out --url --resolve --limit-rate --max-redirs \
+                 --cacert --form-string --oauth2-bearer --interface --noproxy --max-filesize",
+        effects: &[
+            ("-o", Effect::Write),
+            ("--output", Effect::Write),
+            ("--output-dir", Effect::Write),
+            ("-D", Effect::Write),
+            ("--dump-header", Effect::Write),
+            ("-c", Effect::Write),
+            ("--cookie-jar", Effect::Write),
+            ("--trace", Effect::Write),
+            ("--trace-ascii", Effect::Write),
+            ("--stderr", Effect::Write),
+            ("--etag-save", Effect::Write),
+            ("--libcurl", Effect::Write),
+            ("--hsts", Effect::Write),
+            ("--alt-svc", Effect::Write),
+            ("-K", Effect::RefuseValue),
+            ("--config", Effect::RefuseValue),
+            ("--engine", Effect::RefuseValue),
+        ],
+        ..Entry::BASE
+    },
+    Entry {
+        programs: "wget",
+        reason: "run a program for the password and take any setting as a command",
+        flags: "-q -v -c -N -S -nv -nc -nd -np -r -k -p -m -E -H -L -4 -6 -b --quiet --verbose --continue --no-verbose \
+                --server-response --spider --no-check-certificate --recursive --no-parent --timestamping --version --help",
+        values: "-t -T -w -l -U -A -R -D -I -X --tries --timeout --wait --level --user-agent --header --user --password \
+                 --post-data --method --body-data --limit-rate --quota",
+        effects: &[
+            ("-O", Effect::Write),
+            ("--output-document", Effect::Write),
+            ("-o", Effect::Write),
+            ("-a", Effect::Write),
+            ("--output-file", Effect::Write),
+            ("--append-output", Effect::Write),
+            ("-P", Effect::Write),
+            ("--directory-prefix", Effect::Write),
+            ("--save-cookies", Effect::Write),
+            ("--use-askpass", Effect::Run),
+            ("-e", Effect::RefuseValue),
+            ("--execute", Effect::RefuseValue),
+            ("--config", Effect::RefuseValue),
+            ("-i", Effect::RefuseValue),
+        ],
+        ..Entry::BASE
+    },
+];

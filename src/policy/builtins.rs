@@ -1,0 +1,155 @@
+//! Bash's own commands, one by one: which are plain, which run what they are told, which change what runs later.
+
+use super::arguments::{Carried, Vetted};
+use super::shell::{Piece, Word};
+
+/// They print, test, or move within the script; nothing runs later because of them. (`test`, `[` and `printf` are in
+/// the table of arguments.)
+const PLAIN: &str = "echo pwd true false : cd exit return break continue shift kill wait jobs fg bg disown times type umask \
+                     pushd popd dirs help";
+
+/// They set variables.
+const SETTERS: &str = "export declare typeset local readonly";
+
+/// They name variables, and evaluate a subscript in the name.
+const SUBSCRIPTS: &str =
+    "export declare typeset local readonly unset read mapfile readarray let test [ printf getopts wait";
+
+/// They change how later text is read or run; harmless to look at, not to be taken at a rule's word.
+const OTHERS: &str = "set shopt unset read mapfile readarray let getopts hash enable complete compgen compopt bind caller history fc \
+                      logout suspend ulimit";
+
+/// What a builtin carries; nothing for what is no builtin.
+pub fn vet(name: &str, arguments: &[Word]) -> Option<Vetted> {
+    let mut vetted = Vetted::default();
+    match name {
+        "eval" => match text_of(arguments) {
+            Some(text) => vetted.carried.push(Carried::Text(Word::literal(text))),
+            None => vetted.opaque("eval runs what only bash can expand"),
+        },
+        "source" | "." => vetted.opaque("it runs a file that cannot be judged"),
+        "trap" => trap(arguments, &mut vetted),
+        "alias" => {
+            for word in arguments.iter().filter(|word| word.literal_start().contains('=')) {
+                let name = word.literal_start().find('=').unwrap_or_default();
+                vetted.carried.push(Carried::Text(super::arguments::tail(word, name + 1)));
+            }
+            vetted.unvetted("an alias changes what a name runs");
+        }
+        "command" | "builtin" | "exec" => prefix(name, arguments, &mut vetted),
+        "hash" | "enable" if arguments.iter().any(|word| word.literal_start().starts_with('-')) => {
+            vetted.opaque("it changes what a name runs");
+        }
+        "mapfile" | "readarray" | "complete" | "compgen" => {
+            callbacks(arguments, &mut vetted);
+            vetted.unvetted("a builtin that changes what runs later");
+        }
+        name if listed(SETTERS, name) => setters(arguments, &mut vetted),
+        name if listed(OTHERS, name) => vetted.unvetted("a builtin that changes what runs later"),
+        name if listed(PLAIN, name) => {}
+        "test" | "[" | "printf" => {}
+        _ => return None,
+    }
+    let subscript = |word: &Word| {
+        let text: String = word.pieces.iter().map(visible).collect();
+        text.find('[').is_some_and(|open| text[open..].contains(['$', '`']))
+    };
+    if listed(SUBSCRIPTS, name) && arguments.iter().any(subscript) {
+        vetted.opaque("a subscript in a variable's name is evaluated, and may run something");
+    }
+    Some(vetted)
+}
+
+pub fn is_builtin(name: &str) -> bool {
+    vet(name, &[]).is_some()
+}
+
+fn listed(list: &str, name: &str) -> bool {
+    list.split(' ').any(|item| item == name)
+}
+
+fn visible(piece: &Piece) -> &str {
+    match piece {
+        Piece::Literal(text) | Piece::Glob(text) => text,
+        _ => "",
+    }
+}
+
+/// The words joined by blanks, as `eval` does it.
+fn text_of(words: &[Word]) -> Option<String> {
+    words.iter().map(Word::text).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
+}
+
+fn trap(arguments: &[Word], vetted: &mut Vetted) {
+    let handler = arguments.iter().find(|word| word.text().as_deref() != Some("--"));
+    let text = handler.map(Word::text);
+    match text {
+        None => {}
+        Some(Some(text)) if text.is_empty() || text.starts_with('-') || arguments.len() == 1 => {}
+        Some(Some(text)) => vetted.carried.push(Carried::Text(Word::literal(text))),
+        Some(None) => vetted.opaque("a trap runs what only bash can expand"),
+    }
+}
+
+/// `command ls`, `exec ls`, `builtin eval x`; `command -v` only looks.
+fn prefix(name: &str, arguments: &[Word], vetted: &mut Vetted) {
+    let mut at = 0;
+    while let Some(text) = arguments.get(at).and_then(Word::text).filter(|text| text.starts_with('-')) {
+        match (name, text.as_str()) {
+            ("command", "-v" | "-V") => return,
+            ("command", "-p") | ("exec", "-c" | "-l") | (_, "--") => at += 1,
+            ("exec", "-a") => at += 2,
+            _ => {
+                vetted.unvetted(format!("its option {text} is not among the vetted ones"));
+                at += 1;
+            }
+        }
+    }
+    if at < arguments.len() {
+        vetted.carried.push(Carried::Words(arguments[at..].to_vec()));
+    }
+}
+
+fn callbacks(arguments: &[Word], vetted: &mut Vetted) {
+    for (at, word) in arguments.iter().enumerate() {
+        let start = word.literal_start();
+        if start.starts_with("-C") || start.starts_with("-F") {
+            let glued = start.len() > 2;
+            let value = if glued { Some(super::arguments::tail(word, 2)) } else { arguments.get(at + 1).cloned() };
+            vetted.carried.extend(value.map(Carried::Text));
+        }
+    }
+}
+
+fn setters(arguments: &[Word], vetted: &mut Vetted) {
+    for word in arguments {
+        let start = word.literal_start();
+        match start.split_once('=') {
+            Some((name, _)) => {
+                let value = super::arguments::tail(word, name.len() + 1);
+                vetted.assignments.push((name.trim_end_matches('+').to_owned(), value));
+            }
+            // Flags such as -n make a name stand for another; -f exports a function.
+            None if start.starts_with('-') && start != "-p" => vetted.unvetted("it changes what a name means"),
+            None if start.is_empty() => vetted.unvetted("it sets what only bash can expand"),
+            None => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_in_one_place() {
+        for name in
+            ["echo", "cd", "export", "eval", "source", ".", "trap", "exec", "command", "set", "read", "let", "["]
+        {
+            assert!(is_builtin(name), "{name}");
+        }
+        for name in ["ls", "git", "sleep"] {
+            assert!(!is_builtin(name), "{name}");
+        }
+    }
+}

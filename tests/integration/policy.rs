@@ -1,0 +1,79 @@
+//! The policy through the real binary: what is refused does not run, what is allowed runs as it was judged.
+
+use crate::support::World;
+
+#[test]
+fn a_refusal_names_the_rule_and_the_way_out() {
+    let world = World::new();
+    world.file("f", "keep");
+    let mut server = world.server(&["--deny", "rm", "--ask", "git push"]);
+    let text = server.bash("ls && /bin/rm f").err();
+    assert!(text.contains("refused by policy") && text.contains("--deny 'rm'"), "{text}");
+    let text = server.bash("git -C . push").err();
+    assert!(text.contains("nobody to ask") && text.contains("--ask 'git push'"), "{text}");
+    assert_eq!(world.read("f"), "keep");
+    assert_eq!(server.bash("for i in 1 2; do echo $i; done").stdout(), "1\n2\n");
+}
+
+#[test]
+fn what_a_rule_allows_runs_in_its_canonical_form() {
+    let world = World::new();
+    let mut server = world.server(&["--allow", "echo", "--allow", "cat", "--allow", "cd", "--allow", "pwd"]);
+    assert_eq!(server.bash("echo   'a  b'   \"c\" # comment").stdout(), "a  b c\n");
+    assert_eq!(server.bash("cat <<'E'\n$(pwn) \"x\" 'y'\nE").stdout(), "$(pwn) \"x\" 'y'\n");
+    assert_eq!(server.bash("cat <<E\nsay \\\"hi\\\" \\$x $((1+2))\nE").stdout(), "say \\\"hi\\\" $x 3\n");
+    assert_eq!(server.bash("cat <<E\nE").stdout(), "");
+    assert_eq!(server.bash("echo x > f; cat < f; echo y >> f; cat f").stdout(), "x\nx\ny\n");
+    assert_eq!(server.bash("if cd /; then pwd; fi").field("cwd").as_deref(), Some("/"));
+    let text = server.bash("ls").err();
+    assert!(text.contains("no rule names `ls`") && text.contains("--allow 'ls'"), "{text}");
+}
+
+#[test]
+fn allowed_commands_binds_bash_too() {
+    let world = World::new();
+    let mut command = world.command(&[]);
+    command.env("ALLOWED_COMMANDS", "echo, cat");
+    let mut server = crate::support::Client::connect(command, crate::support::StartOptions::default());
+    assert_eq!(server.bash("echo a | cat").stdout(), "a\n");
+    assert!(server.bash("echo a; pwd").err().contains("not in ALLOWED_COMMANDS (echo,cat)"));
+}
+
+#[test]
+fn rules_of_the_file_and_of_the_flags_add_up() {
+    let world = World::new();
+    let file = world.home().join("config.toml");
+    let rule = "excludeTools = [\"run_shell_command(touch)\"]\n[policy]\ndeny = [\"rm\"]\n[[policy.rule]]\ncommand = \"git push\"\n\
+                verdict = \"ask\"\nreason = \"publishing is the user's decision\"\nmatch = [\"git -C x push\"]\n";
+    std::fs::write(&file, rule).unwrap();
+    let file = file.to_str().unwrap().to_owned();
+    let mut server = world.server(&["--config", &file, "--deny", "mv"]);
+    for command in ["rm x", "mv x y", "touch x", "git push"] {
+        server.bash(command).err();
+    }
+    assert!(server.bash("git push").err().contains("publishing is the user's decision"));
+    assert_eq!(server.bash("echo ok").stdout(), "ok\n");
+
+    std::fs::write(&file, rule.replace("git -C x push", "git status")).unwrap();
+    let output = world.run(&["--config", &file, "call", "bash", "command=true"]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && text.contains("git push") && text.contains("git status"), "{text}");
+}
+
+#[test]
+fn explain_shows_the_judgement_and_runs_nothing() {
+    let world = World::new();
+    let output = world.run(&["explain", "--allow", "ls", "--deny", "rm", "ls | xargs rm"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "verdict   deny\nreason    the rule --deny 'rm' names it\nrule      --deny 'rm'\nchange    remove the rule --deny 'rm'\n\n\
+         found\n  allow ls    the rule --allow 'ls' names it\n  ask   xargs rm    no rule names `xargs`\n  \
+         deny  rm what it reads    the rule --deny 'rm' names it\n\nrules\n  allow ls    (--allow 'ls')\n  \
+         deny  rm    (--deny 'rm')\n  ask   whatever no rule names\n"
+    );
+    let output = world.run(&["explain", "--json", "--allow", "ls", "ls   -l"]);
+    assert_eq!(output.status.code(), Some(0));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((json["verdict"].as_str(), json["canonical"].as_str()), (Some("allow"), Some("ls -l")));
+}
