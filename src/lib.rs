@@ -9,6 +9,7 @@
 //! - [`tools`]: what agents ask for, one file a tool.
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
 //! - [`exec`]: running commands, from permit to result.
+//! - [`files`]: showing, editing, making and searching the files in scope.
 //! - [`keeper`]: the processes between us and a command, which end it when we go.
 //! - [`sandbox`]: what the keeper may do and see, enforced by the kernel.
 //!
@@ -17,6 +18,7 @@
 pub mod cli;
 pub mod config;
 pub mod exec;
+pub mod files;
 pub mod gate;
 pub mod keeper;
 pub mod packed;

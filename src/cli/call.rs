@@ -26,6 +26,11 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
             print(&text);
             ExitCode::SUCCESS
         }
+        Ok(ToolOutput::Image(image)) => {
+            let note = image.note.map(|note| format!(" {note}")).unwrap_or_default();
+            print(&format!("[{}, {} bytes]{note}", image.mime, image.data.len()));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             print(&format!("ERR {error}"));
             ExitCode::FAILURE

@@ -41,19 +41,15 @@ struct Written {
     transport: Transport,
     workdir: String,
     project_dir: String,
-    #[expect(dead_code, reason = "taken up with the client's roots")]
     workspace_dir: String,
-    #[expect(dead_code, reason = "taken up with the client's roots")]
-    allow_dir: Vec<String>,
-    #[expect(dead_code, reason = "taken up with the client's roots")]
-    deny_dir: Vec<String>,
+    allow_dir: OneOrMore,
+    deny_dir: OneOrMore,
     toolset: OneOrMore,
     anthropic_compat: bool,
     disable_tools: OneOrMore,
     timeout: u64,
     background_timeout: u64,
     #[serde(deserialize_with = "super::size")]
-    #[expect(dead_code, reason = "taken up with the file tools")]
     max_file_size: u64,
     sandbox: crate::sandbox::Settings,
     env: crate::exec::EnvironmentSettings,
@@ -72,6 +68,14 @@ enum OneOrMore {
 }
 
 impl OneOrMore {
+    fn iter(&self) -> impl Iterator<Item = &str> {
+        let texts = match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::More(texts) => texts,
+        };
+        texts.iter().map(String::as_str)
+    }
+
     fn into_vec(self) -> Vec<String> {
         match self {
             Self::One(text) => vec![text],
@@ -93,6 +97,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     if let Some(path) = &file {
         refuse_inside_project(path, directories.project_dir())?;
     }
+    let files = files(&written, source)?;
     let warnings = warnings.into_iter().chain(useless(&written)).collect();
     let token_file = Some(written.http.token_file.as_str()).filter(|path| !path.is_empty());
     let token_file = token_file.map(|path| expand(source, Path::new(path)));
@@ -112,6 +117,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
             output: written.output,
             tasks: written.tasks,
         },
+        files,
         policy: written.policy,
         sandbox: written.sandbox,
         http,
@@ -276,10 +282,25 @@ fn directories(written: &Written, source: &Source) -> Result<Directories, Config
         readable.map_err(|error| bad(format!("{}: {error}", path.display())))?;
         Ok(canonical)
     };
-    let project = written.project_dir.as_str();
+    let (project, workspace) = (written.project_dir.as_str(), written.workspace_dir.as_str());
+    let allowed = written.allow_dir.iter();
     Ok(Directories {
         launch_dir: existing("--workdir", &written.workdir)?,
         project_dir: if project.is_empty() { None } else { Some(existing("--project-dir", project)?) },
+        workspace_dir: if workspace.is_empty() { None } else { Some(existing("--workspace-dir", workspace)?) },
+        allow_dirs: allowed.map(|text| existing("--allow-dir", text)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn files(written: &Written, source: &Source) -> Result<crate::files::Settings, ConfigError> {
+    let home = variable(source, "HOME").map(PathBuf::from);
+    let patterns: Vec<String> = written.deny_dir.iter().map(str::to_owned).collect();
+    Ok(crate::files::Settings {
+        max_file_size: written.max_file_size,
+        read_only: written.sandbox.mode == crate::sandbox::Mode::ReadOnly,
+        deny: crate::files::DenyGlobs::new(&patterns, home.as_deref())
+            .map_err(|reason| ConfigError::BadValue { origin: "--deny-dir".to_owned(), reason })?,
+        home,
     })
 }
 

@@ -26,6 +26,7 @@ pub struct Config {
     pub directories: Directories,
     pub tools: crate::tools::Settings,
     pub exec: crate::exec::Settings,
+    pub files: crate::files::Settings,
     pub policy: crate::policy::Settings,
     pub sandbox: crate::sandbox::Settings,
     pub env: crate::exec::EnvironmentSettings,

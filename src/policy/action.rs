@@ -1,7 +1,7 @@
 //! What a tool may want to do. Each kind is its own type, so that the proof of permission
 //! (`gate::Permitted<RunCommand>`) says exactly what was permitted.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the policy looks at when it judges an action.
 #[derive(Debug)]
@@ -10,6 +10,10 @@ pub enum Subject<'a> {
     ShellText(&'a str),
     /// Text typed into a program that is already running.
     Input(&'a str),
+    /// Content of a file or names in a directory, by the path that links lead to.
+    Read(&'a Path),
+    /// A file to make or change, by the path that links lead to.
+    Write(&'a Path),
 }
 
 /// Something that needs permission before it happens.

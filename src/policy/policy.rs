@@ -20,7 +20,9 @@ impl Policy {
     }
 
     pub fn judge(&self, subject: &Subject<'_>) -> Judgement {
-        let (Subject::ShellText(text) | Subject::Input(text)) = subject;
+        let (Subject::ShellText(text) | Subject::Input(text)) = subject else {
+            return Judgement { verdict: Verdict::Allow, reason: "the scope is the limit of file tools".to_owned() };
+        };
         let commands = shell::commands(text);
         self.rules
             .iter()

@@ -3,9 +3,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::confinement::Found;
+use super::keepers::Keepers;
 use super::{Call, Clients, Confinement, Context, Session, instructions};
 use crate::config::Config;
 use crate::exec::{self, Shell, ShellState, Store};
+use crate::files::Scope;
 use crate::gate::Gate;
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
@@ -22,6 +24,7 @@ pub struct Server {
     login: tokio::sync::OnceCell<Vec<(OsString, OsString)>>,
     confinement: Arc<Confinement>,
     clients: Arc<Clients>,
+    scope: Scope,
 }
 
 /// Why a call got no tool result at all.
@@ -43,7 +46,13 @@ impl Server {
             cwd: config.directories.project_dir().to_owned(),
             environment: crate::exec::initial_environment(config.environment.clone(), &config.env),
         };
+        let scope = Scope::of_directories(&config.directories.scope(), config.files.deny.clone());
+        let scope = scope.unwrap_or_else(|error| {
+            tracing::warn!(%error, "file tools have no directory to work in");
+            Scope::new(Vec::new(), config.files.deny.clone())
+        });
         Ok(Arc::new(Self {
+            scope,
             gate: Gate::new(policy),
             shell: Shell::find(),
             store,
@@ -119,7 +128,7 @@ impl Server {
 
     /// Tries the sandbox before anybody relies on it; what was found stands in the instructions.
     pub async fn self_test(&self) -> &Found {
-        let scope = [self.config.directories.project_dir().to_owned()];
+        let scope = self.scope.directories();
         let tmp = self.store.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
         let found = self.confinement.found(&scope, &tmp).await;
         // An idle server has no other processes.
@@ -153,7 +162,8 @@ impl Server {
         if let Some(environment) = self.login.get() {
             initial.environment.clone_from(environment);
         }
-        Session::new(initial, self.confinement.clone(), &self.store)
+        let keepers = Keepers::new(self.confinement.clone(), self.store.temporary_directory());
+        Session::new(initial, self.scope.clone(), keepers)
     }
 
     /// Ends every session with all its processes; safe to call more than once.
@@ -166,7 +176,7 @@ impl Server {
 /// A task that has ended announces itself once, on its session's next result; so does what the sandbox did by itself.
 fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
     let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
-    for note in session.take_notes() {
+    for note in session.keepers().take_notes() {
         output.add_line(&format!("[sandbox: {note}]"));
     }
     for (id, exit_code) in session.tasks().newly_ended() {

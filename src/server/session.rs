@@ -2,36 +2,26 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::confinement::TooWeak;
+use super::Tasks;
+use super::keepers::Keepers;
 use super::next_shell::NextShell;
-use super::{Confinement, Tasks};
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Store, Streams, Task};
-use crate::sandbox::Profile;
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
+use crate::files::{Scope, SeenFiles};
 
-/// What one agent's conversation keeps: cwd, exported variables, stored outputs, and the keeper of its commands.
+/// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
+/// commands.
 #[derive(Debug)]
 pub struct Session {
     /// Authenticates what a shell reports about itself.
     nonce: String,
     project_dir: PathBuf,
     state: Mutex<ShellState>,
-    confinement: Arc<Confinement>,
-    /// Directories that commands may write, as far as the mode lets them.
-    scope: Mutex<Vec<PathBuf>>,
-    /// The session's temporary directory, as the host sees it.
-    tmp: std::io::Result<PathBuf>,
-    keeper: tokio::sync::Mutex<Keepers>,
-    notes: Mutex<Vec<String>>,
+    scope: Mutex<Scope>,
+    seen_files: SeenFiles,
+    keepers: Keepers,
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
-}
-
-/// The keeper of commands to come, and those before it whose commands still run.
-#[derive(Debug, Default)]
-struct Keepers {
-    current: Option<Arc<Keeper>>,
-    former: Vec<Arc<Keeper>>,
 }
 
 #[derive(Debug, Default)]
@@ -51,16 +41,14 @@ pub struct StoredOutput {
 }
 
 impl Session {
-    pub fn new(state: ShellState, confinement: Arc<Confinement>, store: &Store) -> Self {
+    pub fn new(state: ShellState, scope: Scope, keepers: Keepers) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
             project_dir: state.cwd.clone(),
-            confinement,
-            scope: Mutex::new(vec![state.cwd.clone()]),
-            tmp: store.temporary_directory(),
             state: Mutex::new(state),
-            keeper: tokio::sync::Mutex::default(),
-            notes: Mutex::default(),
+            scope: Mutex::new(scope),
+            seen_files: SeenFiles::default(),
+            keepers,
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
@@ -79,50 +67,34 @@ impl Session {
         *lock(&self.state) = state;
     }
 
+    /// What file tools may touch, as of now.
+    pub fn scope(&self) -> Scope {
+        lock(&self.scope).clone()
+    }
+
+    pub fn set_scope(&self, scope: Scope) {
+        *lock(&self.scope) = scope;
+    }
+
+    /// The files as this session last saw them.
+    pub fn seen_files(&self) -> &SeenFiles {
+        &self.seen_files
+    }
+
     /// Back to where work happens, for a cwd that no longer exists.
     pub fn return_to_project(&self) -> PathBuf {
         lock(&self.state).cwd.clone_from(&self.project_dir);
         self.project_dir.clone()
     }
 
-    /// The living keeper, made anew when there is none, or when the scope has grown beyond what it was restricted to: its
-    /// commands run on, later ones get the new one.
+    /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let mut keepers = self.keeper.lock().await;
-        let scope = lock(&self.scope).clone();
-        if let Some(current) =
-            keepers.current.take_if(|current| current.is_dead() || !covers(current.profile(), &scope))
-        {
-            // The shell that waits would run where the old keeper lets it.
-            drop(self.next_shell.take().await);
-            keepers.former.push(current);
-            keepers.former.retain(|former| !former.is_dead());
-        }
-        if let Some(current) = &keepers.current {
-            return Ok(current.clone());
-        }
-        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
-        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
-        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
-        let profile = self.confinement.profile(&scope, tmp).await.map_err(weak)?;
-        let keeper = Arc::new(self.confinement.keeper(profile).await?);
-        Ok(keepers.current.insert(keeper).clone())
+        let scope = self.scope().directories();
+        self.keepers.current(&scope).await
     }
 
-    /// Something that the agent should know with its next result.
-    pub fn note(&self, note: String) {
-        lock(&self.notes).push(note);
-    }
-
-    /// What the sandbox did by itself since the last result, and why.
-    pub fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *lock(&self.notes));
-        // Somebody who starts a keeper right now has nothing to tell.
-        if let Ok(keepers) = self.keeper.try_lock() {
-            let all = keepers.current.iter().chain(&keepers.former);
-            notes.extend(all.flat_map(|keeper| keeper.take_notes()));
-        }
-        notes
+    pub fn keepers(&self) -> &Keepers {
+        &self.keepers
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -188,14 +160,8 @@ impl Session {
         }
         self.tasks.clear();
         drop(self.next_shell.take().await);
-        *self.keeper.lock().await = Keepers::default();
+        self.keepers.end().await;
     }
-}
-
-/// Whether a keeper can run commands for that scope. A level or mode without writable directories covers everything.
-fn covers(profile: &Profile, scope: &[PathBuf]) -> bool {
-    let seen = |directory: &PathBuf| profile.visible.iter().any(|visible| directory.starts_with(visible));
-    scope.iter().all(seen)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,3 +1,4 @@
+use crate::files::FileError;
 use crate::gate::Refusal;
 
 /// What a tool answers when it could not do what was asked, written for an agent: what happened, the evidence, what to
@@ -37,5 +38,11 @@ impl From<Refusal> for ToolError {
             Refusal::NobodyToAsk { .. } => "The user can allow it with --allow or [policy] allow.",
         };
         Self::new(refusal.to_string()).hint(hint)
+    }
+}
+
+impl From<FileError> for ToolError {
+    fn from(error: FileError) -> Self {
+        error.hints().into_iter().fold(Self::new(error.to_string()), Self::hint)
     }
 }

@@ -4,15 +4,22 @@
 mod arguments;
 mod bash;
 mod blocks;
+mod create_file;
 mod error;
+mod file;
+mod find;
+mod grep;
 mod output;
 mod settings;
+mod str_replace;
+mod str_replace_editor;
 mod task_input;
 mod task_output;
 mod task_pages;
 mod task_stop;
 mod task_text;
 mod tool;
+mod view;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -20,7 +27,7 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 
 pub use error::ToolError;
-pub use output::ToolOutput;
+pub use output::{Image, ToolOutput};
 pub use settings::Settings;
 pub use tool::{Entry, Hints, Tool};
 
@@ -36,6 +43,12 @@ tools! {
     task_output::TaskOutput: standard anthropic;
     task_input::TaskInput: standard anthropic;
     task_stop::TaskStop: standard anthropic;
+    view::View: standard;
+    str_replace::StrReplace: standard;
+    create_file::CreateFile: standard;
+    str_replace_editor::StrReplaceEditor: anthropic;
+    grep::Grep: standard anthropic;
+    find::Find: standard anthropic;
 }
 
 /// For an id that names nothing here, with the ids that do.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::request::Parts;
+use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
     CustomRequest, CustomResult, ErrorCode, Implementation, ListPromptsResult, ListResourceTemplatesResult,
@@ -16,7 +17,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use super::auth::Principal;
 use super::endpoint::SESSION_HEADER;
 use crate::server::{Call, Client, ClientId, ProgressSink, Server};
-use crate::tools::{self, Entry, ToolOutput};
+use crate::tools::{self, Entry, Image, ToolOutput};
 
 #[derive(Clone)]
 pub struct Handler {
@@ -129,8 +130,14 @@ fn no_method(name: &str) -> ErrorData {
 fn answer(result: Result<ToolOutput, tools::ToolError>) -> CallToolResult {
     match result {
         Ok(ToolOutput::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
+        Ok(ToolOutput::Image(image)) => CallToolResult::success(picture(image)),
         Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
     }
+}
+
+fn picture(image: Image) -> Vec<ContentBlock> {
+    let data = (!image.data.is_empty()).then(|| ContentBlock::image(BASE64_STANDARD.encode(image.data), image.mime));
+    data.into_iter().chain(image.note.map(ContentBlock::text)).collect()
 }
 
 /// Only a client that sent a token wants to hear of progress.

@@ -1,0 +1,98 @@
+use std::io::Read;
+
+use super::Encoding;
+
+/// Reads a file of a marked encoding as UTF-8, a piece at a time; bytes without a mark pass through unchanged. The mark
+/// itself is not part of the text.
+pub struct Decoder<R> {
+    inner: R,
+    encoding: Encoding,
+    /// Stored bytes that do not make a character yet.
+    rest: Vec<u8>,
+    /// UTF-8 that has not been read yet.
+    ready: Vec<u8>,
+    given: usize,
+    over: bool,
+}
+
+const PIECE: usize = 64 * 1024;
+
+impl<R: Read> Decoder<R> {
+    /// `inner` must stand right after the mark.
+    pub fn new(inner: R, encoding: Encoding) -> Self {
+        Self { inner, encoding, rest: Vec::new(), ready: Vec::new(), given: 0, over: false }
+    }
+
+    fn refill(&mut self) -> std::io::Result<()> {
+        let mut piece = std::mem::take(&mut self.rest);
+        let before = piece.len();
+        piece.resize(before + PIECE, 0);
+        let count = self.inner.read(&mut piece[before..])?;
+        piece.truncate(before + count);
+        self.over = count == 0;
+        if !self.over {
+            self.rest = piece.split_off(self.complete(&piece));
+        }
+        self.ready = self.encoding.decode(&piece).into_owned();
+        self.given = 0;
+        Ok(())
+    }
+
+    /// How much of a piece can be decoded now: whole units, and no first half of a pair at the end.
+    fn complete(&self, piece: &[u8]) -> usize {
+        let whole = piece.len() / self.encoding.unit() * self.encoding.unit();
+        let high = match (self.encoding, whole.checked_sub(2)) {
+            (Encoding::Utf16Le, Some(last)) => piece[last + 1],
+            (Encoding::Utf16Be, Some(last)) => piece[last],
+            _ => 0,
+        };
+        if (0xD8..0xDC).contains(&high) { whole - 2 } else { whole }
+    }
+}
+
+impl<R: Read> Read for Decoder<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.encoding.unit() == 1 {
+            return self.inner.read(buffer);
+        }
+        while self.given == self.ready.len() {
+            if self.over {
+                return Ok(0);
+            }
+            self.refill()?;
+        }
+        let count = buffer.len().min(self.ready.len() - self.given);
+        buffer[..count].copy_from_slice(&self.ready[self.given..self.given + count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Gives so many bytes at a time, so that characters fall apart.
+    struct Slowly<'a>(&'a [u8], usize);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let step = self.1.min(buffer.len());
+            (&mut self.0).take(step as u64).read(buffer)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_same_text_as_the_whole(text in ".*", step in 1usize..7) {
+            for encoding in [Encoding::Utf16Le, Encoding::Utf16Be, Encoding::Utf32Le, Encoding::Utf32Be] {
+                let stored = encoding.encode(text.as_bytes());
+                let mut read = String::new();
+                Decoder::new(Slowly(&stored, step), encoding).read_to_string(&mut read).unwrap();
+                prop_assert_eq!(&read, &text);
+            }
+        }
+    }
+}

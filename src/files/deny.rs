@@ -1,0 +1,103 @@
+use std::path::Path;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+/// `--deny-dir`: globs that are out of bounds, together with everything below what they match.
+#[derive(Clone, Debug)]
+pub struct DenyGlobs {
+    patterns: Vec<Pattern>,
+    set: GlobSet,
+}
+
+#[derive(Clone, Debug)]
+struct Pattern {
+    written: String,
+    /// An absolute pattern may name a directory above the scope; any other is about what lies in it.
+    absolute: bool,
+}
+
+impl DenyGlobs {
+    /// A pattern without a leading `/`, `~` or `**/` counts at any depth, as in an ignore file.
+    pub fn new(written: &[String], home: Option<&Path>) -> Result<Self, String> {
+        let mut set = GlobSetBuilder::new();
+        let mut patterns = Vec::new();
+        for text in written {
+            let trimmed = if text.len() > 1 { text.trim_end_matches('/') } else { text };
+            let expanded = match (trimmed.strip_prefix('~'), home) {
+                (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                    format!("{}{rest}", globset::escape(&home.to_string_lossy()))
+                }
+                _ => trimmed.to_owned(),
+            };
+            let absolute = expanded.starts_with('/');
+            let anywhere = if absolute || expanded.starts_with("**/") { expanded } else { format!("**/{expanded}") };
+            let glob = GlobBuilder::new(&anywhere).literal_separator(true).backslash_escape(true).build();
+            set.add(glob.map_err(|error| format!("{text:?}: {}", error.kind()))?);
+            patterns.push(Pattern { written: text.clone(), absolute });
+        }
+        let set = set.build().map_err(|error| error.to_string())?;
+        Ok(Self { patterns, set })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// The pattern that forbids this path or a directory above it; `root` is where the scope begins.
+    pub fn matching(&self, root: &Path, path: &Path) -> Option<&str> {
+        if self.is_empty() {
+            return None;
+        }
+        path.ancestors().find_map(|part| {
+            let inside = part.starts_with(root);
+            let hits = self.set.matches(part);
+            hits.into_iter()
+                .map(|index| &self.patterns[index])
+                .find(|pattern| inside || pattern.absolute)
+                .map(|pattern| pattern.written.as_str())
+        })
+    }
+
+    /// The same for one name of a walk, whose parents were looked at before.
+    pub fn hides(&self, path: &Path) -> bool {
+        !self.is_empty() && self.set.is_match(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_forbids_what_it_matches_and_everything_below() {
+        let rows = [
+            ("**/.env", "/w/.env", true),
+            ("**/.env", "/w/a/b/.env", true),
+            ("**/.env", "/w/.env.local", false),
+            (".env", "/w/a/.env", true),
+            ("secrets", "/w/secrets/key", true),
+            ("secrets/", "/w/a/secrets/b/c", true),
+            ("/w/private", "/w/private/x", true),
+            ("/w/private", "/w/privateer", false),
+            ("/w/*", "/w/a", true),
+            ("~/.ssh", "/h/.ssh/id", true),
+            ("*.pem", "/w/x/y.pem", true),
+            // Above the scope only an absolute pattern counts.
+            ("w", "/w/a", true),
+            ("top", "/top/w/a", false),
+            ("/top", "/top/w/a", true),
+        ];
+        for (pattern, path, denied) in rows {
+            let globs = DenyGlobs::new(&[pattern.to_owned()], Some(Path::new("/h"))).unwrap();
+            let root = if path.starts_with("/top") { "/top/w" } else { "/w" };
+            let root = if path.starts_with("/h") { "/h" } else { root };
+            let found = globs.matching(Path::new(root), Path::new(path));
+            assert_eq!(found, denied.then_some(pattern), "{pattern} and {path}");
+        }
+    }
+
+    #[test]
+    fn a_broken_pattern_is_named() {
+        assert!(DenyGlobs::new(&["a[".to_owned()], None).unwrap_err().contains("a["));
+    }
+}

@@ -1,0 +1,105 @@
+//! Going through everything below a directory, on all cores, with ripgrep's walker.
+//!
+//! The walker works with path names, so what it reports is only a hint: whatever is shown or read is opened again beneath
+//! the handle of the directory, without links. A directory that is exchanged meanwhile yields nothing.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use ignore::{WalkBuilder, WalkState};
+use rustix::fs::OFlags;
+
+use super::{DenyGlobs, Entry, Stop, beneath};
+
+/// A directory to go through.
+pub struct Hunt<'a> {
+    entry: &'a Entry,
+    deny: &'a DenyGlobs,
+    /// For the walker; agents may know the directory by another name.
+    real: PathBuf,
+    /// Where to begin below it.
+    from: PathBuf,
+}
+
+/// Whether ignore files are respected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ignoring {
+    Yes,
+    No,
+}
+
+/// One name below the directory.
+pub struct Found<'a> {
+    /// From the directory.
+    pub relative: &'a Path,
+    pub kind: Option<std::fs::FileType>,
+}
+
+impl<'a> Hunt<'a> {
+    pub fn new(entry: &'a Entry, deny: &'a DenyGlobs) -> Self {
+        let real = std::fs::read_link(format!("/proc/self/fd/{}", entry.handle().as_raw_fd()));
+        Self { entry, deny, real: real.unwrap_or_else(|_| entry.path().to_owned()), from: PathBuf::new() }
+    }
+
+    /// Only what lies below this part: nothing else can match.
+    #[must_use]
+    pub fn only_below(mut self, from: PathBuf) -> Self {
+        self.from = from;
+        self
+    }
+
+    /// The name agents know something by.
+    pub fn shown(&self, relative: &Path) -> PathBuf {
+        self.entry.path().join(relative)
+    }
+
+    /// Calls a visitor, one of which every thread makes for itself, for each name. `.git` and denied names are left out.
+    pub fn go<V: FnMut(&Found<'_>) + Send>(&self, ignoring: Ignoring, stop: &Stop, make_visitor: impl Fn() -> V) {
+        let respect = ignoring == Ignoring::Yes;
+        let (deny, real, base) = (self.deny.clone(), self.real.clone(), self.entry.path().to_owned());
+        let mut builder = WalkBuilder::new(self.real.join(&self.from));
+        builder
+            .hidden(false)
+            .require_git(false)
+            .parents(respect)
+            .ignore(respect)
+            .git_ignore(respect)
+            .git_global(respect)
+            .git_exclude(respect)
+            .threads(std::thread::available_parallelism().map_or(2, usize::from).min(12))
+            .filter_entry(move |entry| {
+                if entry.depth() == 0 {
+                    return true;
+                }
+                let denied = || {
+                    let relative = entry.path().strip_prefix(&real).unwrap_or(entry.path());
+                    deny.hides(&base.join(relative))
+                };
+                entry.file_name() != OsStr::new(".git") && (deny.is_empty() || !denied())
+            });
+        if respect {
+            builder.add_custom_ignore_filename(".rgignore");
+        }
+        builder.build_parallel().run(|| {
+            let mut visit = make_visitor();
+            Box::new(move |entry| {
+                if stop.is_due() {
+                    return WalkState::Quit;
+                }
+                if let Ok(entry) = entry
+                    && entry.depth() > 0
+                    && let Ok(relative) = entry.path().strip_prefix(&self.real)
+                {
+                    visit(&Found { relative, kind: entry.file_type() });
+                }
+                WalkState::Continue
+            })
+        });
+    }
+
+    /// Opens what the walker named, if it is really there.
+    pub fn open(&self, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        beneath::open_without_links(self.entry.handle(), relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+}

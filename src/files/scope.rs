@@ -1,0 +1,129 @@
+//! The directories that file tools may touch.
+//!
+//! The promise: what is opened lies beneath one of the roots at the moment it is opened, whatever an agent's commands
+//! rename or link meanwhile. `openat2` with RESOLVE_BENEATH and RESOLVE_NO_MAGICLINKS (Linux 5.6) gives it in one system
+//! call. Where that call is missing or says no, [`super::walk`] gives the same promise name by name.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{OFlags, ResolveFlags};
+
+use super::walk::{self, Reached, WalkError};
+use super::{Asked, DenyGlobs, Entry, FileError, Root, beneath, same_name};
+
+/// Roots and deny globs in force. Cheap to clone; a change of scope is a new object.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    /// Outermost first.
+    roots: Vec<Arc<Root>>,
+    deny: DenyGlobs,
+}
+
+impl Scope {
+    pub fn new(mut roots: Vec<Root>, deny: DenyGlobs) -> Self {
+        roots.sort_by(|a, b| a.path().cmp(b.path()));
+        roots.dedup_by(|a, b| a.path() == b.path());
+        Self { inner: Arc::new(Inner { roots: roots.into_iter().map(Arc::new).collect(), deny }) }
+    }
+
+    /// From plain names; every directory must exist.
+    pub fn of_directories(directories: &[PathBuf], deny: DenyGlobs) -> std::io::Result<Self> {
+        let roots = directories.iter().map(|path| Root::open(path)).collect::<Result<_, _>>()?;
+        Ok(Self::new(roots, deny))
+    }
+
+    /// The allowed directories, as agents know them.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        self.inner.roots.iter().map(|root| root.path().to_owned()).collect()
+    }
+
+    pub fn deny(&self) -> &DenyGlobs {
+        &self.inner.deny
+    }
+
+    /// What exists at a path.
+    pub fn find(&self, asked: &Asked) -> Result<Entry, FileError> {
+        self.check_written(asked)?;
+        if let Some(entry) = self.find_at_once(asked)? {
+            return Ok(entry);
+        }
+        let reached = self.reach(asked)?;
+        if !reached.missing.is_empty() {
+            return Err(self.not_found(asked));
+        }
+        let path = reached.path();
+        Entry::new(reached.handle, path).map_err(|error| FileError::os("look at", asked.text(), error))
+    }
+
+    /// Where a path leads, whether or not it exists; allowed in either case.
+    pub fn reach(&self, asked: &Asked) -> Result<Reached, FileError> {
+        self.check_written(asked)?;
+        let reached = walk::walk(&self.inner.roots, asked.absolute()).map_err(|error| match error {
+            WalkError::Outside => self.outside(asked),
+            WalkError::Os(error) => FileError::os("open", asked.text(), error),
+        })?;
+        self.check_denied(asked, reached.root.path(), &reached.path())?;
+        Ok(reached)
+    }
+
+    pub fn not_found(&self, asked: &Asked) -> FileError {
+        FileError::NotFound {
+            path: asked.text().to_owned(),
+            absolute: asked.shown(),
+            same_name: same_name::find(self, asked),
+        }
+    }
+
+    /// One call for the usual case; `None` is no verdict, only a reason to walk.
+    fn find_at_once(&self, asked: &Asked) -> Result<Option<Entry>, FileError> {
+        let Some((root, rest)) = walk::enter(&self.inner.roots, asked.absolute()) else {
+            return Err(self.outside(asked));
+        };
+        let mut relative: PathBuf = rest.into_iter().collect();
+        if relative.as_os_str().is_empty() {
+            relative.push(".");
+        }
+        let Ok(handle) = beneath::open(root.directory(), &relative, OFlags::PATH, ResolveFlags::empty()) else {
+            return Ok(None);
+        };
+        let Some(path) = name_of(&root, &handle) else { return Ok(None) };
+        self.check_denied(asked, root.path(), &path)?;
+        Entry::new(handle, path).map(Some).map_err(|error| FileError::os("look at", asked.text(), error))
+    }
+
+    /// The text itself, before anything is looked at: a denied name gives the same answer whether it exists or not.
+    fn check_written(&self, asked: &Asked) -> Result<(), FileError> {
+        let shown = asked.shown();
+        let Some(root) = self.inner.roots.iter().find(|root| shown.starts_with(root.path())) else { return Ok(()) };
+        self.check_denied(asked, root.path(), &shown)
+    }
+
+    fn check_denied(&self, asked: &Asked, root: &Path, path: &Path) -> Result<(), FileError> {
+        match self.inner.deny.matching(root, path) {
+            None => Ok(()),
+            Some(pattern) => Err(FileError::Denied {
+                path: asked.text().to_owned(),
+                pattern: pattern.to_owned(),
+                allowed: self.directories(),
+            }),
+        }
+    }
+
+    fn outside(&self, asked: &Asked) -> FileError {
+        FileError::Outside { path: asked.text().to_owned(), allowed: self.directories() }
+    }
+}
+
+/// The name of what a handle holds, if it still lies beneath the root.
+fn name_of(root: &Root, handle: &OwnedFd) -> Option<PathBuf> {
+    let real = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd())).ok()?;
+    let below = real.strip_prefix(root.real()).ok()?;
+    Some(if below.as_os_str().is_empty() { root.path().to_owned() } else { root.path().join(below) })
+}

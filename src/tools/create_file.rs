@@ -1,0 +1,43 @@
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Hints, Tool, ToolError, ToolOutput, file};
+use crate::files;
+use crate::server::Context;
+
+/// Writes a whole file.
+pub struct CreateFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    path: String,
+    content: String,
+}
+
+impl Tool for CreateFile {
+    const NAME: &'static str = "create_file";
+    const TITLE: &'static str = "Create a file";
+    const DESCRIPTION: &'static str =
+        "Write a whole file, with the directories it needs. An existing file is overwritten.";
+    const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
+    type Arguments = Arguments;
+
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+        create(context, &arguments.path, arguments.content).await
+    }
+}
+
+/// Shared with `str_replace_editor`.
+pub async fn create(context: &Context, path: &str, content: String) -> Result<ToolOutput, ToolError> {
+    let session = context.session(None)?;
+    let permitted = file::to_write(context, &session, path).await?;
+    let (scope, settings) = (session.scope(), context.server.config().files.clone());
+    let text = file::blocking(move || {
+        let notes = files::create(&permitted, &content, &scope, &settings, session.seen_files())?;
+        let path = permitted.asked.shown();
+        let told = format!("Created {} ({} bytes)", path.display(), content.len());
+        Ok(told + &file::remarks(&notes))
+    });
+    text.await.map(ToolOutput::from)
+}

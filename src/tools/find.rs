@@ -1,0 +1,95 @@
+use std::path::Path;
+
+use rustix::fs::FileType;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::grep::{BUDGET, MOST_CHARACTERS, MOST_RESULTS, USUAL_RESULTS};
+use super::{Hints, Tool, ToolError, ToolOutput, file};
+use crate::files::{self, NameQuery, Names, Stop};
+use crate::server::Context;
+
+/// Finds files by name.
+pub struct Find;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Glob: `*.rs` matches names anywhere, `src/**/*.rs` paths.
+    pattern: String,
+    /// Directory; the cwd by default.
+    path: Option<String>,
+    r#type: Option<Kind>,
+    /// Default 100.
+    max_results: Option<u32>,
+    offset: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum Kind {
+    File,
+    Directory,
+    Symlink,
+}
+
+impl Tool for Find {
+    const NAME: &'static str = "find";
+    const TITLE: &'static str = "Find files";
+    const DESCRIPTION: &'static str = "Find files by name, newest first. Ignored files are listed only when nothing else \
+        matches.";
+    const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+    type Arguments = Arguments;
+
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+        let session = context.session(None)?;
+        let permitted = file::to_search(context, &session, arguments.path.as_deref()).await?;
+        let query = NameQuery {
+            pattern: arguments.pattern,
+            kind: arguments.r#type.map(|kind| match kind {
+                Kind::File => FileType::RegularFile,
+                Kind::Directory => FileType::Directory,
+                Kind::Symlink => FileType::Symlink,
+            }),
+            max_results: arguments.max_results.unwrap_or(USUAL_RESULTS).clamp(1, MOST_RESULTS) as usize,
+            offset: arguments.offset.unwrap_or(0) as usize,
+        };
+        let (scope, cwd) = (session.scope(), session.state().cwd);
+        let stop = Stop::after(BUDGET).or_cancelled(context.cancel.clone());
+        let text = file::blocking(move || {
+            let names = files::find(&permitted, &query, &scope, &stop)?;
+            Ok(text(&names, &query, &cwd))
+        });
+        text.await.map(ToolOutput::from)
+    }
+}
+
+fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
+    let mut text = String::new();
+    if names.ignored {
+        text.push_str(&format!("0 matches in {} names; {} in ignored paths\n", names.looked_at, names.total));
+    }
+    let mut shown = 0;
+    for path in &names.page {
+        let line = file::shortened(path, cwd);
+        if text.len() + line.len() > MOST_CHARACTERS {
+            break;
+        }
+        text.push_str(&line);
+        text.push('\n');
+        shown += 1;
+    }
+    let next = query.offset + shown;
+    if next < names.total {
+        text.push_str(&format!(
+            "\n[Shown: {}-{next} of {}. Next page: offset={next}]\n",
+            query.offset + 1,
+            names.total
+        ));
+    }
+    if names.partial {
+        text.push_str(&format!("\n[Partial: stopped after {} s. Narrow it with path.]\n", BUDGET.as_secs()));
+    }
+    text
+}

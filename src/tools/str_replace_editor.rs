@@ -1,0 +1,82 @@
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Hints, Tool, ToolError, ToolOutput, create_file, file, str_replace, view};
+use crate::files::Editor;
+use crate::server::Context;
+
+/// The file tools in one, as Anthropic's models were taught it.
+pub struct StrReplaceEditor;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    // A string rather than an enum: an unknown command gets the contract's answer, not the parser's.
+    #[schemars(extend("enum" = ["view", "str_replace", "create", "insert"]))]
+    command: String,
+    path: String,
+    /// For view: [start, end] from 1; end -1 is the last line.
+    view_range: Option<Vec<i64>>,
+    /// For str_replace: the text to replace, unique in the file.
+    old_str: Option<String>,
+    /// For str_replace and insert: the new text.
+    new_str: Option<String>,
+    /// For str_replace: every occurrence.
+    #[serde(default)]
+    replace_all: bool,
+    /// For create: the whole content.
+    file_text: Option<String>,
+    /// For insert: after this line; 0 is the top.
+    insert_line: Option<i64>,
+}
+
+impl Tool for StrReplaceEditor {
+    const NAME: &'static str = "str_replace_editor";
+    const TITLE: &'static str = "View and edit files";
+    const DESCRIPTION: &'static str = "View, create and edit files. `view` shows a file with line numbers, an image or a \
+        directory; `str_replace` replaces old_str, copied exactly and unique in the file, by new_str; `create` writes a \
+        whole file; `insert` puts new_str after insert_line.";
+    const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
+    type Arguments = Arguments;
+
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+        let path = &arguments.path;
+        match arguments.command.as_str() {
+            "view" => view::view(context, path, arguments.view_range.as_deref()).await,
+            "str_replace" => {
+                let old = needed("old_str", "str_replace", arguments.old_str)?;
+                str_replace::replace(context, path, old, arguments.new_str.unwrap_or_default(), arguments.replace_all)
+                    .await
+            }
+            "create" => {
+                let text = needed("file_text", "create", arguments.file_text)?;
+                create_file::create(context, path, text).await
+            }
+            "insert" => {
+                let line = needed("insert_line", "insert", arguments.insert_line)?;
+                let text = needed("new_str", "insert", arguments.new_str)?;
+                insert(context, path, line, text).await
+            }
+            other => Err(ToolError::new(format!(
+                "unknown command: {other} (valid commands: view, str_replace, create, insert)"
+            ))),
+        }
+    }
+}
+
+fn needed<T>(name: &str, command: &str, value: Option<T>) -> Result<T, ToolError> {
+    value.ok_or_else(|| ToolError::new(format!("{name} is required for {command}")).hint("Nothing was changed."))
+}
+
+async fn insert(context: &Context, path: &str, line: i64, text: String) -> Result<ToolOutput, ToolError> {
+    let session = context.session(None)?;
+    let permitted = file::to_write(context, &session, path).await?;
+    let (scope, settings) = (session.scope(), context.server.config().files.clone());
+    let told = file::blocking(move || {
+        let editor = Editor { scope: &scope, settings: &settings, seen: session.seen_files() };
+        let edited = editor.insert(&permitted, line, &text)?;
+        let path = permitted.asked.shown();
+        Ok(format!("Inserted in {}\n\n{}{}", path.display(), edited.snippet, file::remarks(&edited.notes)))
+    });
+    told.await.map(ToolOutput::from)
+}
