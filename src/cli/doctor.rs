@@ -1,10 +1,8 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, each shortcoming with its fix.
 
-use std::path::Path;
-
 use crate::config::Config;
 use crate::exec::Shell;
-use crate::sandbox::{Level, Mode};
+use crate::sandbox::{Level, Mode, obstacles};
 use crate::server::Server;
 use crate::server::confinement::{Found, in_words};
 
@@ -48,32 +46,9 @@ fn advice(mode: Mode, found: &Found) -> Vec<String> {
     if mode == Mode::Off || found.level == Level::Full {
         return Vec::new();
     }
-    let mut lines: Vec<String> = found.shortfalls.iter().map(|reason| format!("  because {reason}")).collect();
-    for (path, bad, fix) in KNOBS {
-        if std::fs::read_to_string(path).is_ok_and(|value| value.trim() == *bad) {
-            lines.push(format!("  fix     {fix}"));
-        }
-    }
-    if Path::new("/.dockerenv").exists() || Path::new("/run/.containerenv").exists() {
-        lines.push(
-            "  fix     this is a container: start it with --security-opt seccomp=unconfined --security-opt \
-             systempaths=unconfined, or rely on level landlock"
-                .to_owned(),
-        );
-    }
-    lines
+    let reasons = found.shortfalls.iter().map(|reason| format!("  because {reason}"));
+    reasons.chain(obstacles::fixes().into_iter().map(|fix| format!("  fix     {fix}"))).collect()
 }
-
-/// Settings of the machine that refuse namespaces to ordinary users: where, the value that does, what to do.
-const KNOBS: &[(&str, &str, &str)] = &[
-    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
-    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
-    (
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-        "an AppArmor profile with `userns,` for this binary, or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
-    ),
-];
 
 fn shell(shell: &Shell) -> String {
     match shell {

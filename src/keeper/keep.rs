@@ -26,6 +26,8 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
         sys::exit(1);
     }
     drop(released);
+    // A group of our own: the guard's has no number inside our pid namespace.
+    let _ = rustix::process::setsid();
     if let Err(failure) = sandbox::restrict(profile) {
         sys::send_message(socket, &[FAILED, failure.to_string().as_bytes()].concat());
         sys::exit(1);

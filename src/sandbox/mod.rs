@@ -16,6 +16,7 @@ mod landlock;
 pub mod limits;
 mod mounts;
 pub mod namespaces;
+pub mod obstacles;
 pub mod profile;
 mod restrict;
 mod seccomp;

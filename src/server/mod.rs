@@ -6,6 +6,7 @@ mod clients;
 pub mod confinement;
 mod context;
 mod instructions;
+mod keepers;
 mod next_shell;
 mod progress;
 mod roots;

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use super::confinement::Found;
+use super::keepers::Keepers;
 use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
 use crate::config::Config;
 use crate::exec::{self, Shell, Store};
@@ -171,7 +172,8 @@ impl Server {
     pub fn new_session(&self, workplace: Option<Workplace>) -> Session {
         let environment = self.environment();
         let workplace = workplace.unwrap_or_else(|| self.workplace(&[]));
-        Session::new(workplace, environment, self.config.files.deny.clone(), self.confinement.clone(), &self.store)
+        let keepers = Keepers::new(self.confinement.clone(), self.store.temporary_directory());
+        Session::new(workplace, environment, self.config.files.deny.clone(), keepers)
     }
 
     /// Ends every session with all its processes; safe to call more than once.
@@ -184,7 +186,7 @@ impl Server {
 /// A task that has ended announces itself once, on its session's next result; so does what the sandbox did by itself.
 fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
     let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
-    for note in session.take_notes() {
+    for note in session.keepers().take_notes() {
         output.add_line(&format!("[sandbox: {note}]"));
     }
     for (id, exit_code) in session.tasks().newly_ended() {

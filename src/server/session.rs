@@ -3,13 +3,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::confinement::TooWeak;
+use super::Tasks;
+use super::Workplace;
+use super::keepers::Keepers;
 use super::next_shell::NextShell;
-use super::{Confinement, Tasks, Workplace};
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Store, Streams, Task};
+use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
-use crate::sandbox::{Level, Profile};
+use crate::sandbox::Profile;
 
 /// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
 /// commands.
@@ -18,28 +19,17 @@ pub struct Session {
     /// Authenticates what a shell reports about itself.
     nonce: String,
     state: Mutex<ShellState>,
-    confinement: Arc<Confinement>,
     /// Scope of the file tools and what commands may write come from the same place.
     workplace: Mutex<Workplace>,
     deny: DenyGlobs,
     /// Held open, with whether `/tmp` is the session's own in it.
     scope: Mutex<Option<(bool, Scope)>>,
     seen_files: SeenFiles,
-    /// The session's temporary directory, as the host sees it.
-    tmp: std::io::Result<PathBuf>,
-    keeper: tokio::sync::Mutex<Keepers>,
-    notes: Mutex<Vec<String>>,
+    keepers: Keepers,
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
     approvals: Approvals,
-}
-
-/// The keeper of commands to come, and those before it whose commands still run.
-#[derive(Debug, Default)]
-struct Keepers {
-    current: Option<Arc<Keeper>>,
-    former: Vec<Arc<Keeper>>,
 }
 
 #[derive(Debug, Default)]
@@ -63,20 +53,16 @@ impl Session {
         workplace: Workplace,
         environment: Vec<(OsString, OsString)>,
         deny: DenyGlobs,
-        confinement: Arc<Confinement>,
-        store: &Store,
+        keepers: Keepers,
     ) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
-            confinement,
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
             workplace: Mutex::new(workplace),
             deny,
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),
-            tmp: store.temporary_directory(),
-            keeper: tokio::sync::Mutex::default(),
-            notes: Mutex::default(),
+            keepers,
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
@@ -100,8 +86,7 @@ impl Session {
     /// commands know.
     pub fn scope(&self) -> Scope {
         let directories = lock(&self.workplace).directories.clone();
-        let level = self.confinement.found_so_far().map_or(Level::None, |found| found.level);
-        let private = Profile::can_have_private_tmp(level, &directories);
+        let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
         let mut scope = lock(&self.scope);
         match &*scope {
             Some((known, scope)) if *known == private => scope.clone(),
@@ -111,8 +96,8 @@ impl Session {
 
     fn open_scope(&self, directories: &[PathBuf], private: bool) -> Scope {
         let mut roots: Vec<Root> = directories.iter().filter_map(|path| Root::as_written(path).ok()).collect();
-        if let Ok(tmp) = &self.tmp {
-            let seen = if private { PathBuf::from("/tmp") } else { tmp.clone() };
+        if let Some(tmp) = self.keepers.tmp() {
+            let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
         Scope::new(roots, self.deny.clone())
@@ -144,44 +129,14 @@ impl Session {
         project
     }
 
-    /// The living keeper, made anew when there is none, or when the scope has grown beyond what it was restricted to: its
-    /// commands run on, later ones get the new one.
+    /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let mut keepers = self.keeper.lock().await;
         let scope = lock(&self.workplace).directories.clone();
-        if let Some(current) =
-            keepers.current.take_if(|current| current.is_dead() || !covers(current.profile(), &scope))
-        {
-            // The shell that waits would run where the old keeper lets it.
-            drop(self.next_shell.take().await);
-            keepers.former.push(current);
-            keepers.former.retain(|former| !former.is_dead());
-        }
-        if let Some(current) = &keepers.current {
-            return Ok(current.clone());
-        }
-        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
-        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
-        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
-        let profile = self.confinement.profile(&scope, tmp).await.map_err(weak)?;
-        let keeper = Arc::new(self.confinement.keeper(profile).await?);
-        Ok(keepers.current.insert(keeper).clone())
+        self.keepers.current(&scope).await
     }
 
-    /// Something that the agent should know with its next result.
-    pub fn note(&self, note: String) {
-        lock(&self.notes).push(note);
-    }
-
-    /// What the sandbox did by itself since the last result, and why.
-    pub fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *lock(&self.notes));
-        // Somebody who starts a keeper right now has nothing to tell.
-        if let Ok(keepers) = self.keeper.try_lock() {
-            let all = keepers.current.iter().chain(&keepers.former);
-            notes.extend(all.flat_map(|keeper| keeper.take_notes()));
-        }
-        notes
+    pub fn keepers(&self) -> &Keepers {
+        &self.keepers
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -252,14 +207,8 @@ impl Session {
         }
         self.tasks.clear();
         drop(self.next_shell.take().await);
-        *self.keeper.lock().await = Keepers::default();
+        self.keepers.end().await;
     }
-}
-
-/// Whether a keeper can run commands for that scope. A level or mode without writable directories covers everything.
-fn covers(profile: &Profile, scope: &[PathBuf]) -> bool {
-    let seen = |directory: &PathBuf| profile.visible.iter().any(|visible| directory.starts_with(visible));
-    scope.iter().all(seen)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

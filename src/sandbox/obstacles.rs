@@ -1,0 +1,27 @@
+//! What on this machine refuses namespaces, and what a person can do about it.
+
+use std::path::Path;
+
+/// Settings of the machine: where, the value that refuses, what to do.
+const KNOBS: &[(&str, &str, &str)] = &[
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
+    ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
+    (
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+        "an AppArmor profile with `userns,` for this binary, or sysctl kernel.apparmor_restrict_unprivileged_userns=0",
+    ),
+];
+
+/// What to change so that level `full` can be reached, as far as we can tell.
+pub fn fixes() -> Vec<String> {
+    let refuses = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
+    let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| (*fix).to_owned());
+    let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists());
+    let container = container.then(|| {
+        "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, \
+         or rely on level landlock"
+            .to_owned()
+    });
+    knobs.chain(container).collect()
+}
