@@ -55,7 +55,7 @@ pub struct TooWeak {
 }
 
 fn because(shortfalls: &[String]) -> String {
-    shortfalls.iter().map(|shortfall| format!("\n{shortfall}")).collect()
+    shortfalls.iter().flat_map(|shortfall| ["\n", shortfall]).collect()
 }
 
 impl Confinement {

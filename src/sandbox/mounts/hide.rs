@@ -31,7 +31,7 @@ impl Empty {
             std::fs::create_dir(&directory)?;
             File::create(&file)?;
             for path in [&directory, &file] {
-                std::fs::set_permissions(path, Permissions::from_mode(0))?;
+                std::fs::set_permissions(path, Permissions::from_mode(0o000))?;
             }
             Ok(Self { directory, file })
         };
