@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Reply, until};
 
 /// No answer within this time is a failure; nothing here is that slow.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How a client introduces itself.
 #[derive(Clone)]
