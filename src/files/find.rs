@@ -77,13 +77,13 @@ fn look(hunt: &Hunt<'_>, pattern: &Pattern, query: &NameQuery, ignoring: Ignorin
             if !pattern.matches(found.relative) {
                 return;
             }
-            let Ok(stat) = hunt.stat(found.relative) else { return };
+            let Ok(stat) = hunt.glance(found.relative) else { return };
             let kind = FileType::from_raw_mode(stat.st_mode);
             if query.kind.is_some_and(|wanted| wanted != kind) {
                 return;
             }
             total.fetch_add(1, Ordering::Relaxed);
-            let named = (hunt.shown(found.relative), kind == FileType::Directory);
+            let named = (found.relative.to_owned(), kind == FileType::Directory);
             let mut newest = newest.lock().unwrap_or_else(PoisonError::into_inner);
             newest.push(Reverse(((stat.st_mtime, stat.st_mtime_nsec), Reverse(named))));
             if newest.len() > wanted {
@@ -92,7 +92,11 @@ fn look(hunt: &Hunt<'_>, pattern: &Pattern, query: &NameQuery, ignoring: Ignorin
         }
     });
     let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted_vec();
-    let page = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named).collect();
+    let newest = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named);
+    let page = newest
+        .filter(|(relative, _)| hunt.holds(relative))
+        .map(|(relative, is_directory)| (hunt.shown(&relative), is_directory))
+        .collect();
     Names {
         page,
         total: total.into_inner(),

@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use ignore::{WalkBuilder, WalkState};
-use rustix::fs::{OFlags, Stat};
+use rustix::fs::{AtFlags, OFlags, Stat};
 
 use super::{DenyGlobs, Entry, Stop, beneath};
 
@@ -100,8 +100,13 @@ impl<'a> Hunt<'a> {
         beneath::open_without_links(self.entry.handle(), relative, flags)
     }
 
-    /// Looks at what the walker named, if it is really there.
-    pub fn stat(&self, relative: &Path) -> rustix::io::Result<Stat> {
-        rustix::fs::fstat(beneath::open_without_links(self.entry.handle(), relative, OFlags::PATH)?)
+    /// Looks at what the walker named, quickly: as much a hint as the name itself.
+    pub fn glance(&self, relative: &Path) -> rustix::io::Result<Stat> {
+        rustix::fs::statat(self.entry.handle(), relative, AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    /// Whether what the walker named is really there.
+    pub fn holds(&self, relative: &Path) -> bool {
+        beneath::open_without_links(self.entry.handle(), relative, OFlags::PATH).is_ok()
     }
 }
