@@ -43,7 +43,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("sandbox", &["packed", "config"]),
     ("keeper", &["packed", "sandbox"]),
     ("gate", &["policy"]),
-    ("exec", &["keeper", "sandbox", "gate", "policy", "random", "config"]),
+    ("exec", &["keeper", "packed", "sandbox", "gate", "policy", "random", "config"]),
     ("files", &["gate", "policy", "random", "spelling"]),
     ("tools", &["server", "exec", "files", "gate", "policy", "spelling", "sandbox"]),
     ("server", &["tools", "exec", "files", "gate", "policy", "config", "random", "sandbox"]),

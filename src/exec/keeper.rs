@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::process::Process;
 use super::shell::memory_file;
 use super::socket::Socket;
-use crate::keeper::protocol::{FAILED, NOTE, PROBE, READY, Report, SUBCOMMAND, Start, Step};
+use crate::keeper::protocol::{DONE, FAILED, HIDE, NOTE, PROBE, PROTECT, READY, Report, SUBCOMMAND, Start, Step};
+use crate::packed::put_paths;
 use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
 
@@ -20,9 +22,11 @@ use crate::sandbox::support::{self, Finding};
 pub struct Keeper {
     socket: Arc<Socket>,
     /// To the guard, which stays outside what the keeper is restricted to; its hang-up ends everything.
-    #[expect(dead_code, reason = "held open, not yet spoken to")]
     guard: Socket,
+    ordering: tokio::sync::Mutex<()>,
     profile: Profile,
+    /// Secrets that did not exist when it was made, so that it could not hide them.
+    missing_secrets: Mutex<Vec<PathBuf>>,
     life: Arc<KeeperLife>,
     /// Ends the listening, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
@@ -89,8 +93,15 @@ impl Keeper {
 
     fn listened_to(socket: Socket, guard: Socket, profile: Profile) -> Self {
         let (socket, life, over) = (Arc::new(socket), Arc::new(KeeperLife::default()), CancellationToken::new());
-        let keeper =
-            Self { socket: socket.clone(), guard, profile, life: life.clone(), _over: over.clone().drop_guard() };
+        let keeper = Self {
+            socket: socket.clone(),
+            guard,
+            ordering: tokio::sync::Mutex::default(),
+            missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !secret.exists()).cloned().collect()),
+            profile,
+            life: life.clone(),
+            _over: over.clone().drop_guard(),
+        };
         tokio::spawn(async move {
             tokio::select! {
                 () = listen(&socket, &life) => {}
@@ -108,6 +119,38 @@ impl Keeper {
     /// What it was restricted to.
     pub fn profile(&self) -> &Profile {
         &self.profile
+    }
+
+    /// Makes paths read-only for everything that runs or will run here. Without namespaces it changes nothing.
+    pub async fn protect(&self, paths: &[PathBuf]) -> Result<(), KeeperError> {
+        self.order(PROTECT, paths).await
+    }
+
+    /// Hides secrets that have come since the keeper was made, or the last time.
+    pub async fn hide_new_secrets(&self) -> Result<(), KeeperError> {
+        let new: Vec<PathBuf> = {
+            let mut missing = self.missing_secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            let (new, still_missing) = missing.drain(..).partition(|secret| secret.exists());
+            *missing = still_missing;
+            new
+        };
+        if new.is_empty() { Ok(()) } else { self.order(HIDE, &new).await }
+    }
+
+    async fn order(&self, order: &[u8], paths: &[PathBuf]) -> Result<(), KeeperError> {
+        let mut encoded = Vec::new();
+        put_paths(&mut encoded, paths);
+        let encoded = memory_file(c"paths", &encoded).map_err(KeeperError::Prepare)?;
+        let _one_at_a_time = self.ordering.lock().await;
+        self.guard.send(order, &[encoded.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
+        let answer = tokio::time::timeout(READY_WITHIN, self.guard.receive()).await;
+        match answer.map_err(|_| KeeperError::NotReady)? {
+            answer if answer == DONE => Ok(()),
+            answer => Err(match answer.strip_prefix(FAILED) {
+                Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
+                None => KeeperError::Dead,
+            }),
+        }
     }
 
     /// Breaks every promise on purpose, from inside, and tells which held.

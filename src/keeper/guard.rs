@@ -6,10 +6,12 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
-use super::protocol::FAILED;
+use super::protocol::{DONE, FAILED, HIDE};
 use super::sys::{self, Forked, Waited};
 use super::{descendants, keep};
-use crate::sandbox::{Doing, Failure, Level, Profile, namespaces};
+use crate::packed::Reader;
+use crate::sandbox::namespaces::{self, Door};
+use crate::sandbox::{self, Doing, Failure, Level, Profile};
 
 /// Entry point of the hidden subcommand; descriptor 0 is the session's socket, descriptor 1 the guard's own, over which
 /// the profile comes.
@@ -19,8 +21,8 @@ pub fn main() -> io::Result<()> {
     let _ = rustix::process::setsid();
     let (socket, orders) = take_sockets()?;
     sys::become_sub_reaper();
-    let keeper = match make_keeper(&socket, &orders) {
-        Ok(keeper) => keeper,
+    let (keeper, door) = match make_keeper(&socket, &orders) {
+        Ok(made) => made,
         Err(failure) => {
             sys::send_message(&socket, &[FAILED, failure.to_string().as_bytes()].concat());
             descendants::end_all();
@@ -29,7 +31,9 @@ pub fn main() -> io::Result<()> {
     };
     let signals = sys::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     loop {
-        let ready = sys::wait_for(&[(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::empty())], None);
+        let sources =
+            [(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::empty()), (orders.as_fd(), PollFlags::IN)];
+        let ready = sys::wait_for(&sources, None);
         while sys::next_signal(&signals).is_some() {}
         let mut over = ready[1].intersects(PollFlags::HUP | PollFlags::ERR);
         loop {
@@ -42,16 +46,20 @@ pub fn main() -> io::Result<()> {
                 }
             }
         }
+        over |= ready[2].intersects(PollFlags::HUP | PollFlags::ERR);
         if over {
             descendants::end_all();
             return Ok(());
+        }
+        if ready[2].contains(PollFlags::IN) {
+            obey(&orders, door.as_ref());
         }
     }
 }
 
 /// Forks the keeper, in namespaces of its own where the profile asks for them, and lets it go on once its users are
 /// known to the kernel.
-fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<i32, Failure> {
+fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<(i32, Option<Door>), Failure> {
     let profile = receive_profile(orders).doing(|| "receive the session's profile".to_owned())?;
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
     let (released, release) = pipe().doing(|| "make a pipe".to_owned())?;
@@ -69,20 +77,48 @@ fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<i32, Failure> {
             keep::main(socket, &profile, released)
         }
         Forked::Parent { child } => {
+            let mut door = None;
             if profile.level == Level::Full {
                 namespaces::map_ids(child)?;
+                door = Some(Door::of(child)?);
             }
             rustix::io::write(&release, keep::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(child)
+            Ok((child, door))
         }
     }
 }
 
+/// Protects or hides paths for the running session, from a process of its own that enters its namespaces, and answers.
+fn obey(orders: &OwnedFd, door: Option<&Door>) {
+    let Ok((order, content)) = receive_content(orders) else { return };
+    if matches!(sys::fork(), Ok(Forked::Child)) {
+        let work = || -> Result<(), Failure> {
+            let paths = Reader(&content).paths().map_err(io::Error::other).doing(|| "read the paths".to_owned())?;
+            // Without namespaces there are no mounts to change, and the server knows.
+            let Some(door) = door else { return Ok(()) };
+            door.enter()?;
+            if order == HIDE { sandbox::hide(&paths) } else { sandbox::read_only(&paths) }
+        };
+        match work() {
+            Ok(()) => sys::send_message(orders, DONE),
+            Err(failure) => sys::send_message(orders, &[FAILED, failure.to_string().as_bytes()].concat()),
+        }
+        sys::exit(0);
+    }
+}
+
 fn receive_profile(orders: &OwnedFd) -> io::Result<Profile> {
-    let (_, mut descriptors) = sys::receive(orders, &mut [0; 16])?;
+    let (_, content) = receive_content(orders)?;
+    Profile::decode(&content).map_err(io::Error::other)
+}
+
+/// A message, and what is in the memory file that comes with it.
+fn receive_content(orders: &OwnedFd) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut message = [0; 16];
+    let (count, mut descriptors) = sys::receive(orders, &mut message)?;
     let mut bytes = Vec::new();
     std::fs::File::from(descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut bytes)?;
-    Profile::decode(&bytes).map_err(io::Error::other)
+    Ok((message[..count].to_vec(), bytes))
 }
 
 /// Moves the sockets away from descriptors 0 and 1 and leaves nothing else open: descriptor 2 is the server's log.

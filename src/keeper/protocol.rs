@@ -15,6 +15,13 @@ pub const READY: &[u8] = b"ready";
 /// Sent instead of [`READY`], with the reason after it, by the guard or the keeper that could not restrict itself.
 pub const FAILED: &[u8] = b"failed ";
 
+/// Orders to the guard, with a memory file of paths: make them read-only, or hide them, for the running session.
+pub const PROTECT: &[u8] = b"protect";
+pub const HIDE: &[u8] = b"hide";
+
+/// The guard's answer to an order that was carried out.
+pub const DONE: &[u8] = b"done";
+
 /// Sent by the keeper with a sentence after it, when it had to end something by itself.
 pub const NOTE: &[u8] = b"note ";
 

@@ -9,22 +9,30 @@
 //!
 //! `docs/sandbox.md` has the promises, and the gaps of each level.
 
+mod beneath;
 pub mod caches;
 mod capabilities;
+pub mod explain;
 mod failure;
+pub mod git_config;
 mod landlock;
 pub mod limits;
 mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
+pub mod protect;
 mod restrict;
 mod seccomp;
 pub mod secrets;
+pub mod sentry;
 pub mod settings;
+mod snapshot;
 pub mod support;
+pub mod walk;
 
 pub use self::landlock::version as landlock_version;
+pub use self::mounts::{hide, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
 pub use restrict::restrict;

@@ -1,10 +1,12 @@
 //! Namespaces of the session's own: users, mounts, pids, System V objects, host name, and the network when it is off.
 //! The guard makes them with the keeper inside and stays outside; a process cannot write its own full id map.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::net::{AddressFamily, SocketType, socket};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::failure::{Doing, Failure};
 use super::{Network, Profile};
@@ -57,6 +59,28 @@ fn identity_of(map: &str) -> String {
         Some(format!("{inside} {inside} {count}\n"))
     });
     ranges.collect()
+}
+
+/// The way back into a keeper's namespaces, for the guard. Taken before the keeper closes itself to everybody.
+pub struct Door {
+    users: File,
+    mounts: File,
+}
+
+impl Door {
+    pub fn of(child: i32) -> Result<Self, Failure> {
+        let open =
+            |name: &str| File::open(format!("/proc/{child}/ns/{name}")).doing(|| format!("open the session's {name}"));
+        Ok(Self { users: open("user")?, mounts: open("mnt")? })
+    }
+
+    /// For a process that does one thing inside and ends. It comes with all rights there, and is seen by nobody.
+    pub fn enter(&self) -> Result<(), Failure> {
+        for (namespace, kind) in [(&self.users, LinkNameSpaceType::User), (&self.mounts, LinkNameSpaceType::Mount)] {
+            move_into_link_name_space(namespace.as_fd(), Some(kind)).doing(|| "enter the session".to_owned())?;
+        }
+        Ok(())
+    }
 }
 
 /// A new network namespace has a loopback, but it is down.

@@ -9,6 +9,8 @@ use tokio::sync::OnceCell;
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
+use crate::sandbox::protect::Names;
+use crate::sandbox::sentry::Sentry;
 use crate::sandbox::settings::{Switch, WantedLevel};
 use crate::sandbox::support::Finding;
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
@@ -93,6 +95,17 @@ impl Confinement {
     /// The keeper of the trial; dropping it ends it.
     pub fn take_spare(&self) -> Option<Keeper> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Somebody to look after protected names in that scope: what stands there now is the person's own. None where
+    /// commands can write nothing, or may write everything.
+    pub async fn sentry(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
+        if self.settings.mode != Mode::WorkspaceWrite || level == Level::None || scope.is_empty() {
+            return None;
+        }
+        let (names, scope) = (Names::new(&self.settings.protect), scope.to_vec());
+        let walk = move || Sentry::new(names, scope, level == Level::Full);
+        tokio::task::spawn_blocking(walk).await.ok()
     }
 
     /// As far as it is known by now.

@@ -82,6 +82,9 @@ impl Server {
             result = (tool.run)(call.arguments, &context) => result,
             never = cancelled => never,
         };
+        if let Some(session) = context.used.get() {
+            session.keepers().look_after(session.has_running()).await;
+        }
         announce_ended_tasks(&context, &mut result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)

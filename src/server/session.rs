@@ -25,7 +25,7 @@ pub struct Session {
     /// Held open, with whether `/tmp` is the session's own in it.
     scope: Mutex<Option<(bool, Scope)>>,
     seen_files: SeenFiles,
-    keepers: Keepers,
+    keepers: Arc<Keepers>,
     kept: Mutex<Kept>,
     tasks: Tasks,
     next_shell: NextShell,
@@ -62,7 +62,7 @@ impl Session {
             deny,
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),
-            keepers,
+            keepers: Arc::new(keepers),
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
@@ -135,7 +135,7 @@ impl Session {
         self.keepers.current(&scope).await
     }
 
-    pub fn keepers(&self) -> &Keepers {
+    pub fn keepers(&self) -> &Arc<Keepers> {
         &self.keepers
     }
 
@@ -180,6 +180,12 @@ impl Session {
         let mut kept = lock(&self.kept);
         kept.processes.retain(|process| !process.is_gone());
         kept.processes.push(process);
+        self.keepers.command_started();
+    }
+
+    /// Whether any of its commands, or what they left behind, still runs.
+    pub fn has_running(&self) -> bool {
+        lock(&self.kept).processes.iter().any(|process| !process.is_gone())
     }
 
     /// Makes a stream readable by id.

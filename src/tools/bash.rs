@@ -261,6 +261,9 @@ impl Bashing<'_> {
     fn append_streams(&self, text: &mut String, code: i32, running: &Running) {
         if let Streams::Pipes { stdout, stderr } = &running.streams {
             blocks::append(text, self.session, code, stderr, stdout);
+            if code != 0 {
+                self.session.keepers().explain(&self.before.cwd, stderr.get().view.head());
+            }
         }
     }
 

@@ -20,6 +20,7 @@ mod posix_shell;
 mod protocol;
 mod sandbox;
 mod sandbox_limits;
+mod sandbox_protect;
 mod sandbox_work;
 mod scope;
 mod str_replace;

@@ -355,3 +355,33 @@ fn a_bare_environment_gets_what_a_login_shell_adds() {
     assert!(shown.starts_with(&format!("{}/tools:", world.home().display())), "{shown}");
     assert!(shown.ends_with("/bin\nyes\n"), "{shown}");
 }
+
+#[test]
+fn a_denial_is_explained_in_one_line() {
+    everywhere("", &["--network", "off"], |inside| {
+        let outside = text(&inside.world.outside());
+        let secret = text(&inside.home_file(".ssh/id", "canary"));
+        let denied = inside.bash(&format!("echo x > {outside}/new")).ok();
+        assert!(denied.contains(&format!("[sandbox: {outside}/new is outside what commands can write")), "{denied}");
+        let mut fresh = inside.bash(&format!("cat {secret} && false")).ok();
+        if inside.as_root() && inside.level == Level::Full {
+            // For root the file is empty, not forbidden.
+            fresh.push_str("holds credentials");
+        }
+        assert!(fresh.contains("holds credentials"), "{fresh}");
+        let lookup = inside.bash("python3 -c 'import socket; socket.create_connection((\"example.com\", 80))'").ok();
+        assert!(lookup.contains("[sandbox: the network is off"), "{lookup}");
+        assert!(!inside.bash("ls /does-not-exist").ok().contains("[sandbox"), "nothing is guessed");
+    });
+}
+
+#[test]
+fn a_secret_that_comes_later_is_hidden_too() {
+    everywhere("", &[], |inside| {
+        inside.does("true");
+        let secret = text(&inside.home_file(".aws/credentials", "canary"));
+        crate::support::until("the secret to be hidden", || {
+            (!inside.bash(&format!("cat {secret}")).text().contains("canary")).then_some(())
+        });
+    });
+}

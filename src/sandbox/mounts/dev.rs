@@ -9,6 +9,7 @@ use rustix::mount::MountFlags;
 use super::super::Profile;
 use super::super::failure::{Doing, Failure};
 use super::calls::{self, READ_ONLY};
+use super::hide;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const LINKS: [(&str, &str); 5] = [
@@ -49,5 +50,6 @@ pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Fa
         std::fs::create_dir(&path).doing(|| format!("make room for {}", path.display()))?;
         calls::fresh(kind, &path, quiet, &options).doing(|| format!("mount {}", path.display()))?;
     }
+    hide::make_empty()?;
     calls::set_at(dev, READ_ONLY, false).doing(|| "make /dev read-only".to_owned())
 }

@@ -2,61 +2,39 @@
 
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-use rustix::mount::MountFlags;
 
 use super::super::Profile;
 use super::super::failure::{Doing, Failure};
 use super::super::profile::Sockets;
 use super::calls::{self, HARMLESS, READ_ONLY};
 
-/// An empty directory and an empty file that nobody may read, write or enter.
-pub struct Empty {
-    directory: PathBuf,
-    file: PathBuf,
+/// An empty directory and an empty file that nobody may read, write or enter. They live in the session's own `/dev`, so
+/// that more can be hidden behind them later.
+const DIRECTORY: &str = "/dev/.hidden/directory";
+const FILE: &str = "/dev/.hidden/file";
+
+/// While the session's `/dev` is being built and can still be written.
+pub fn make_empty() -> Result<(), Failure> {
+    let make = || -> io::Result<()> {
+        std::fs::create_dir_all(DIRECTORY)?;
+        File::create(FILE)?;
+        [DIRECTORY, FILE].iter().try_for_each(|path| std::fs::set_permissions(path, Permissions::from_mode(0o000)))
+    };
+    make().doing(|| "make an empty file to hide others behind".to_owned())
 }
 
-/// Where the two live for as long as the keeper needs their names; a directory that every machine has.
-const WORKSHOP: &str = "/dev/shm";
-
-impl Empty {
-    pub fn new() -> Result<Self, Failure> {
-        let workshop = Path::new(WORKSHOP);
-        let make = || -> io::Result<Self> {
-            let (directory, file) = (workshop.join("directory"), workshop.join("file"));
-            calls::fresh("tmpfs", workshop, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=4k")?;
-            std::fs::create_dir(&directory)?;
-            File::create(&file)?;
-            for path in [&directory, &file] {
-                std::fs::set_permissions(path, Permissions::from_mode(0o000))?;
-            }
-            Ok(Self { directory, file })
-        };
-        make().doing(|| "make an empty file to hide others behind".to_owned())
-    }
-
-    /// What does not exist needs no hiding; a link is followed, so that its target is hidden.
-    pub fn put_over(&self, path: &Path) -> Result<(), Failure> {
-        let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
-        let empty = if metadata.is_dir() { &self.directory } else { &self.file };
-        let held = || -> io::Result<OwnedFd> {
-            let held = calls::hold(empty)?;
-            calls::set_held(&held, HARMLESS | READ_ONLY)?;
-            calls::put(&held, &path.canonicalize()?)?;
-            Ok(held)
-        };
-        held().map(drop).doing(|| format!("hide {}", path.display()))
-    }
-}
-
-impl Drop for Empty {
-    fn drop(&mut self) {
-        // What was put over something stays when the workshop goes.
-        let _ = rustix::mount::unmount(WORKSHOP, rustix::mount::UnmountFlags::DETACH);
-    }
+/// What does not exist needs no hiding; a link is followed, so that its target is hidden.
+pub fn put_over(path: &Path) -> Result<(), Failure> {
+    let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+    let empty = Path::new(if metadata.is_dir() { DIRECTORY } else { FILE });
+    let hide = || -> io::Result<()> {
+        let held = calls::hold(empty)?;
+        calls::set_held(&held, HARMLESS | READ_ONLY)?;
+        calls::put(&held, &path.canonicalize()?)
+    };
+    hide().doing(|| format!("hide {}", path.display()))
 }
 
 /// Named sockets of the host that the covers do not hide. Connecting needs no writable mount, so a read-only file system

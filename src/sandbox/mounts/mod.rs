@@ -44,18 +44,23 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
         calls::set_at(cover, READ_ONLY, false).doing(|| format!("make {} read-only", cover.display()))?;
     }
     dev::build(&devices, profile)?;
-    let empty = hide::Empty::new()?;
-    proc::build(profile, &empty)?;
+    proc::build(profile)?;
     read_only(&profile.protected)?;
     for path in profile.secrets.iter().filter(|secret| !covers.contains(secret)).chain(&sockets) {
-        empty.put_over(path)?;
+        hide::put_over(path)?;
     }
     Ok(())
 }
 
+/// Hides paths from a session that runs already. As with [`read_only`], its namespaces must have been entered.
+pub fn hide(paths: &[PathBuf]) -> Result<(), Failure> {
+    paths.iter().try_for_each(|path| hide::put_over(path))
+}
+
 /// Makes existing names read-only where they are. Whoever calls may be outside the session with its namespaces entered.
 pub fn read_only(paths: &[PathBuf]) -> Result<(), Failure> {
-    for path in paths {
+    // A link is no place for a mount; whoever watches over it has to put it back.
+    for path in paths.iter().filter(|path| !path.is_symlink()) {
         // A repository whose own directory is a mount cannot be moved away to get rid of the mounts inside it.
         if let Some(repository) = path.parent().filter(|parent| path.ends_with("hooks") && parent.ends_with(".git")) {
             bind(repository, 0)?;

@@ -6,7 +6,7 @@ use rustix::mount::MountFlags;
 
 use super::super::Profile;
 use super::super::failure::{Doing, Failure};
-use super::hide::Empty;
+use super::hide::put_over;
 use super::{bind, calls};
 
 /// Root may write these, whatever its capabilities: it owns them.
@@ -17,7 +17,7 @@ const HIDDEN: [&str; 5] = ["kcore", "keys", "timer_list", "latency_stats", "sche
 /// Pids below this are never given out twice, and the kernel takes no smaller limit.
 const SMALLEST_PID_LIMIT: u64 = 301;
 
-pub fn build(profile: &Profile, empty: &Empty) -> Result<(), Failure> {
+pub fn build(profile: &Profile) -> Result<(), Failure> {
     let proc = Path::new("/proc");
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     calls::fresh("proc", proc, flags, "").doing(|| "mount the session's /proc".to_owned())?;
@@ -30,5 +30,5 @@ pub fn build(profile: &Profile, empty: &Empty) -> Result<(), Failure> {
     for name in READ_ONLY {
         bind(&proc.join(name), libc::MOUNT_ATTR_RDONLY)?;
     }
-    HIDDEN.into_iter().try_for_each(|name| empty.put_over(&proc.join(name)))
+    HIDDEN.into_iter().try_for_each(|name| put_over(&proc.join(name)))
 }

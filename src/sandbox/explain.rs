@@ -1,0 +1,136 @@
+//! Why something was refused, when the sandbox knows that it was the one who refused it. It looks for a path or the
+//! network in what a failed command said, and is silent when the profile does not settle the matter.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Level, Network, Profile};
+
+/// How the kernel's refusals read in English, as `strerror` has them.
+const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
+/// How a name that could not be looked up reads, besides the refusals.
+const NO_NAME: [&str; 4] =
+    ["Temporary failure in name resolution", "Could not resolve host", "Name or service not known", "getaddrinfo"];
+
+/// One sentence, or nothing.
+pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
+    if profile.level == Level::None && profile.network == Network::On {
+        return None;
+    }
+    stderr.lines().find_map(|line| {
+        let refusal = REFUSALS.into_iter().find(|refusal| line.contains(refusal));
+        if profile.network != Network::On && is_about_the_network(line, refusal.is_some()) {
+            return Some("the network is off for commands (--network, sandbox.network)".to_owned());
+        }
+        let refusal = refusal?;
+        paths(line, cwd).into_iter().find_map(|path| about(profile, refusal, &path))
+    })
+}
+
+fn is_about_the_network(line: &str, refused: bool) -> bool {
+    let words = ["socket", "connect", "network"];
+    NO_NAME.iter().any(|sign| line.contains(sign))
+        || refused && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
+}
+
+fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
+    let shown = path.display();
+    if profile.secrets.iter().any(|secret| path.starts_with(secret)) {
+        return Some(format!("{shown} holds credentials or keys, which commands cannot read"));
+    }
+    if let Some(name) = profile.protected.iter().find(|name| path.starts_with(name)) {
+        let name = name.display();
+        return Some(format!("commands cannot write {name} (sandbox.protect); the file tools ask before they do"));
+    }
+    // The kernel says the same when the file's own mode forbids it, so only what the mounts say is certain.
+    let certain = refusal == REFUSALS[0] || profile.level == Level::Landlock && refusal == REFUSALS[1];
+    if profile.level == Level::None || !certain || profile.is_writable(path) || !is_ours_to_write(path) {
+        return None;
+    }
+    let tmp = profile.tmp_seen().display();
+    Some(match profile.writable.first() {
+        None => format!("{shown} cannot be written in mode read-only (--sandbox); {tmp} can"),
+        Some(_) => {
+            format!("{shown} is outside what commands can write: the scope and {tmp} (--workspace-dir adds to it)")
+        }
+    })
+}
+
+/// Whether the file's own mode would have let us: then it was the sandbox that did not.
+fn is_ours_to_write(path: &Path) -> bool {
+    let existing = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// What looks like a path in a message: in quotes, or a word between blanks and colons.
+fn paths(line: &str, cwd: &Path) -> Vec<PathBuf> {
+    let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
+    let words = line.split([' ', ':', ',']).filter(|word| word.contains('/') || word.starts_with('.'));
+    let candidates = quoted.chain(words).map(|text| text.trim_matches(['\'', '"', '`', '(', ')']));
+    candidates.filter(|text| !text.is_empty() && !text.contains('\0')).map(|text| normal(&cwd.join(text))).collect()
+}
+
+/// Without `.` and `..`; links are left to the reader.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(out.pop()),
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile() -> Profile {
+        Profile {
+            level: Level::Full,
+            writable: vec!["/p".into()],
+            protected: vec!["/p/.git/hooks".into()],
+            secrets: vec!["/h/.ssh".into()],
+            private_tmp: true,
+            ..Profile::default()
+        }
+    }
+
+    fn explained(line: &str) -> String {
+        explain(&profile(), Path::new("/p"), line).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_path_and_the_setting_are_named() {
+        assert!(explained("cat: /h/.ssh/id: Permission denied").contains("/h/.ssh/id holds credentials"));
+        assert!(explained("bash: .git/hooks/x: Read-only file system").contains("sandbox.protect"));
+        let python = "PermissionError: [Errno 30] Read-only file system: '/p/.git/hooks/x'";
+        assert!(explained(python).contains("sandbox.protect"));
+        if rustix::process::getuid().is_root() {
+            assert!(explained("touch: cannot touch '/usr/x': Read-only file system").contains("/usr/x is outside"));
+            assert!(explained("bash: line 1: ../x: Read-only file system").contains("/x is outside"));
+        }
+    }
+
+    #[test]
+    fn nothing_is_guessed() {
+        for line in [
+            "cat: /p/secret: Permission denied",
+            "kill: (1) - Operation not permitted",
+            "error: could not resolve host names in my program",
+            "all fine",
+            "touch: cannot touch '/p/x': Read-only file system",
+        ] {
+            assert_eq!(explained(line), "", "{line}");
+        }
+    }
+
+    #[test]
+    fn without_a_network_a_failed_lookup_has_a_reason() {
+        let off = Profile { network: Network::Off, ..profile() };
+        for line in ["curl: (6) Could not resolve host: x", "socket: Operation not permitted"] {
+            assert!(explain(&off, Path::new("/p"), line).is_some_and(|text| text.contains("--network")), "{line}");
+        }
+    }
+}
