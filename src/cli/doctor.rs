@@ -13,6 +13,11 @@ pub async fn print(config: Config) -> anyhow::Result<()> {
     println!("testudo {}", env!("CARGO_PKG_VERSION"));
     println!("configuration   {file}");
     println!("project dir     {}", config.directories.project_dir().display());
+    if config.directories.says_nothing() {
+        println!(
+            "                started in / or at home with nothing said: file tools have no project; use --project-dir"
+        );
+    }
     println!("stored output   {}", config.cache_dir.display());
     println!("shell           {}", shell(&Shell::find()));
     for warning in &config.warnings {

@@ -9,7 +9,7 @@ pub enum FileError {
     #[error("path must not contain a NUL character")]
     NulInPath,
     #[error("access denied: path \"{path}\" is outside allowed directories")]
-    Outside { path: String, allowed: Vec<PathBuf> },
+    Outside { path: String, allowed: Vec<PathBuf>, advice: Option<&'static str> },
     #[error("access denied: path \"{path}\" matches deny pattern \"{pattern}\"")]
     Denied { path: String, pattern: String, allowed: Vec<PathBuf> },
     #[error("file not found: {path}")]
@@ -52,7 +52,10 @@ impl FileError {
     /// The evidence and what to do next, a line each.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Self::Outside { allowed, .. } | Self::Denied { allowed, .. } => vec![allowed_directories(allowed)],
+            Self::Outside { allowed, advice, .. } => {
+                [allowed_directories(allowed)].into_iter().chain(advice.map(str::to_owned)).collect()
+            }
+            Self::Denied { allowed, .. } => vec![allowed_directories(allowed)],
             Self::NotFound { absolute, same_name, .. } => {
                 let mut hints = vec![format!("Looked at {}.", absolute.display())];
                 if !same_name.is_empty() {

@@ -24,13 +24,22 @@ struct Inner {
     /// Outermost first.
     roots: Vec<Arc<Root>>,
     deny: DenyGlobs,
+    /// What to do about a scope that is smaller than one would expect.
+    advice: Option<&'static str>,
 }
 
 impl Scope {
     pub fn new(mut roots: Vec<Root>, deny: DenyGlobs) -> Self {
         roots.sort_by(|a, b| a.path().cmp(b.path()));
         roots.dedup_by(|a, b| a.path() == b.path());
-        Self { inner: Arc::new(Inner { roots: roots.into_iter().map(Arc::new).collect(), deny }) }
+        Self { inner: Arc::new(Inner { roots: roots.into_iter().map(Arc::new).collect(), deny, advice: None }) }
+    }
+
+    /// As it is, with a word for those who find that something is outside.
+    #[must_use]
+    pub fn with_advice(self, advice: &'static str) -> Self {
+        let (roots, deny) = (self.inner.roots.clone(), self.inner.deny.clone());
+        Self { inner: Arc::new(Inner { roots, deny, advice: Some(advice) }) }
     }
 
     /// From plain names; every directory must exist.
@@ -118,7 +127,7 @@ impl Scope {
     }
 
     fn outside(&self, asked: &Asked) -> FileError {
-        FileError::Outside { path: asked.text().to_owned(), allowed: self.directories() }
+        FileError::Outside { path: asked.text().to_owned(), allowed: self.directories(), advice: self.inner.advice }
     }
 }
 

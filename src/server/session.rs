@@ -100,7 +100,14 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        Scope::new(roots, self.deny.clone())
+        let scope = Scope::new(roots, self.deny.clone());
+        if !directories.is_empty() {
+            return scope;
+        }
+        scope.with_advice(
+            "The server was started in / or in the home directory with nothing said; the user can name a project with \
+             --project-dir.",
+        )
     }
 
     /// The client's roots have changed. A cwd that is no longer in scope returns to the project directory.
@@ -131,7 +138,7 @@ impl Session {
 
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let scope = lock(&self.workplace).directories.clone();
+        let scope = lock(&self.workplace).real_directories();
         self.keepers.current(&scope).await
     }
 

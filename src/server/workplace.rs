@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::{Directories, OfferedRoot};
+use crate::files::real_directory;
 
 /// Where a client's work happens. Both the scope of the file tools and what commands may write are made from it, so that
 /// they cannot disagree.
@@ -18,7 +19,7 @@ impl Workplace {
     pub fn new(flags: &Directories, roots: &[PathBuf]) -> Self {
         let mut offered = Vec::new();
         for root in roots {
-            match root.canonicalize().and_then(|real| std::fs::read_dir(&real).map(|_| real)) {
+            match real_directory(root) {
                 Ok(real) => offered.push(OfferedRoot { named: root.clone(), real }),
                 Err(error) => tracing::warn!(root = %root.display(), %error, "this root of the client is ignored"),
             }
@@ -28,6 +29,14 @@ impl Workplace {
             tracing::warn!(root = %root.display(), "this root of the client is outside --allow-dir and ignored");
         }
         Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
+    }
+
+    /// The directories by the names that links lead to, for the kernel.
+    pub fn real_directories(&self) -> Vec<PathBuf> {
+        let mut real: Vec<PathBuf> = self.directories.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        real.sort();
+        real.dedup();
+        real
     }
 
     pub fn contains(&self, path: &Path) -> bool {

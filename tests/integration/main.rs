@@ -4,12 +4,14 @@
 
 mod support;
 
+mod approvals;
 mod bash;
 mod broken_input;
 mod cli;
 mod corpus;
 mod create_file;
 mod differential;
+mod execute_command;
 mod find;
 mod grep;
 mod http;
@@ -18,6 +20,8 @@ mod output;
 mod policy;
 mod posix_shell;
 mod protocol;
+mod roots;
+mod run_shell_command;
 mod sandbox;
 mod sandbox_limits;
 mod sandbox_protect;
