@@ -71,7 +71,7 @@ pub fn end_all() {
 /// Kills every living descendant, whole process groups first: a group dies in one step of the kernel, so a program that
 /// forks faster than we can read `/proc` does not outrun us.
 pub fn kill_all() {
-    let own = rustix::process::getpgrp().as_raw_nonzero().get();
+    let own = sys::own_group();
     let living = living_processes();
     let mut groups: Vec<i32> = living.iter().map(|process| process.group).collect();
     groups.sort_unstable();

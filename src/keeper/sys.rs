@@ -79,6 +79,12 @@ pub fn wait_any() -> Waited {
     }
 }
 
+/// Our process group; 0 where it was made outside our pid namespace, which safer wrappers do not expect.
+pub fn own_group() -> i32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::getpgrp() }
+}
+
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: kill takes no pointers; a pid that is gone is an error we do not mind.
     unsafe { libc::kill(pid, signal) };

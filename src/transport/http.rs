@@ -77,8 +77,9 @@ impl Http {
 
     /// Serves the tools of this server.
     pub async fn serve_tools(self, server: Arc<Server>) -> io::Result<()> {
-        let (clients, handled) = (server.clients().clone(), server.clone());
-        let result = self.serve(clients, move || Handler::new(handled.clone())).await;
+        // Clones of one handler: a question that one request brings home is answered by another.
+        let handler = Handler::new(server.clone());
+        let result = self.serve(server.clients().clone(), move || handler.clone()).await;
         server.shut_down().await;
         result
     }

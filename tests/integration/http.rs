@@ -339,6 +339,34 @@ fn a_call_that_nobody_comes_back_for_is_cancelled() {
 }
 
 #[test]
+fn a_question_that_one_request_brings_home_is_answered_by_the_next() {
+    let world = World::new();
+    let file = world.home().join("tokens");
+    std::fs::write(&file, "alice a-secret\nbob b-secret\n").unwrap();
+    let server = HttpServer::start(&world, &["--token-file", &text(&file), "--ask", "touch"]);
+    let client = |token| {
+        let mut client = server.modern_client(token);
+        client.capabilities = json!({"elicitation": {"form": {}}});
+        client
+    };
+    let call = || json!({"name": "bash", "arguments": {"command": "touch mark && echo done"}});
+    let asked = client("a-secret").begin("tools/call", call()).reply().answer()["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert!(!world.project().join("mark").exists());
+
+    let mut answered = call();
+    answered["requestState"] = asked["requestState"].clone();
+    answered["inputResponses"] = json!({"decision": {"action": "accept", "content": {"decision": "once"}}});
+    let again = client("b-secret").begin("tools/call", answered.clone()).reply().answer();
+    assert_eq!(again["result"]["resultType"], "input_required", "another's answer is none: {again}");
+    let again = client("a-secret").begin("tools/call", answered.clone()).reply().answer();
+    assert_eq!(again["result"]["resultType"], "input_required", "it was used up: {again}");
+
+    answered["requestState"] = again["result"]["requestState"].clone();
+    assert_eq!(client("a-secret").begin("tools/call", answered).reply().tool().stdout(), "done\n");
+}
+
+#[test]
 fn an_id_that_is_taken_is_refused() {
     let world = World::new();
     let server = server(&world);

@@ -2,7 +2,8 @@
 
     python_sdk.py BINARY
 
-Tools, errors, state between calls, progress, cancel, and what two principals see of each other.
+Tools, errors, state between calls, progress, cancel, roots, questions to the person, and what two principals see of
+each other.
 """
 
 import contextlib
@@ -18,9 +19,11 @@ import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
+from mcp.types import ElicitResult, ListRootsResult, Root
 
 BINARY = os.path.abspath(sys.argv[1])
 MODES = ["legacy", "auto", "2026-07-28"]
+ASK = ["--ask", "touch"]
 
 
 def check(what, got, expected):
@@ -65,17 +68,52 @@ def http_server(project, *arguments):
 
 
 @contextlib.asynccontextmanager
-async def over_http(url, token, mode):
+async def over_http(url, token, mode, **callbacks):
     async with create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http:
-        async with Client(streamable_http_client(url, http_client=http), mode=mode) as client:
+        async with Client(streamable_http_client(url, http_client=http), mode=mode, **callbacks) as client:
             yield client
 
 
 @contextlib.asynccontextmanager
-async def over_stdio(project, mode):
-    server = stdio_client(StdioServerParameters(command=BINARY, args=["--log-level", "error"], cwd=project))
-    async with Client(server, mode=mode) as client:
+async def over_stdio(project, mode, **callbacks):
+    arguments = ["--log-level", "error", *ASK]
+    server = stdio_client(StdioServerParameters(command=BINARY, args=arguments, cwd=project))
+    async with Client(server, mode=mode, **callbacks) as client:
         yield client
+
+
+class Person:
+    """Somebody who is asked whether a command may run."""
+
+    def __init__(self):
+        self.decision, self.asked = "deny", []
+
+    async def __call__(self, context, params):
+        self.asked.append(params.message)
+        return ElicitResult(action="accept", content={"decision": self.decision})
+
+
+async def approve(connect):
+    person = Person()
+    async with connect(elicitation_callback=person) as client:
+        async def touch(name):
+            return await client.call_tool("bash", {"command": f"touch {name} && echo done"})
+
+        refused = await touch("no")
+        check("a no", (refused.is_error, len(person.asked)), (True, 1))
+        check("the question shows the command", "touch no" in person.asked[0], True)
+        person.decision = "once"
+        check("a yes", text(await touch("yes")), "exit_code: 0\n\nstdout:\ndone\n")
+        check("asked each time", len(person.asked), 2)
+
+
+async def roots(connect, directory):
+    async def offered(context):
+        return ListRootsResult(roots=[Root(uri=f"file://{directory}")])
+
+    async with connect(list_roots_callback=offered) as client:
+        seen = text(await client.call_tool("bash", {"command": "pwd"}))
+        check("roots", seen, f"exit_code: 0\n\nstdout:\n{directory}\n")
 
 
 async def exercise(client, project):
@@ -114,18 +152,32 @@ async def exercise(client, project):
 
 
 async def main():
-    with tempfile.TemporaryDirectory() as project:
-        project = os.path.realpath(project)
+    # Not below /tmp, which the sandbox gives every session for itself.
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(sys.prefix)) as scratch:
+        project, other, tokens = (os.path.join(os.path.realpath(scratch), name) for name in ("project", "other", "tokens"))
+        os.mkdir(project)
+        os.mkdir(other)
         for mode in MODES:
-            async with over_stdio(project, mode) as client:
+            def local(**callbacks):
+                return over_stdio(project, mode, **callbacks)
+
+            async with local() as client:
                 await exercise(client, project)
+            await approve(local)
+            if mode == "legacy":
+                await roots(local, other)
             print(f"python sdk, stdio, {mode}: ok")
-        tokens = os.path.join(project, "tokens")
         with open(tokens, "w") as file:
             file.write("alice a-token\nbob b-token\n")
-        with http_server(project, "--token-file", tokens) as url:
+        with http_server(project, "--token-file", tokens, *ASK) as url:
             for mode in MODES:
-                async with over_http(url, "a-token", mode) as client:
+                def remote(**callbacks):
+                    return over_http(url, "a-token", mode, **callbacks)
+
+                await approve(remote)
+                if mode == "legacy":
+                    await roots(remote, other)
+                async with remote() as client:
                     await exercise(client, project)
                     await client.call_tool("bash", {"command": "export MINE=alice"})
                     async with over_http(url, "b-token", mode) as other:

@@ -7,7 +7,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -18,7 +17,8 @@ import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@mo
 import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
 
 const binary = resolve(process.argv[2]);
-const project = realpathSync(mkdtempSync(join(tmpdir(), "typescript-sdk-")));
+// Not below /tmp, which the sandbox gives every session for itself.
+const project = realpathSync(mkdtempSync(join(import.meta.dirname, "typescript-sdk-")));
 const info = { name: "typescript-sdk", version: "1" };
 
 const sdks = [

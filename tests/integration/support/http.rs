@@ -83,6 +83,7 @@ impl HttpServer {
             token: token.to_owned(),
             session: None,
             modern: false,
+            capabilities: json!({}),
             next: 0,
         };
         let hello = json!({
@@ -97,7 +98,14 @@ impl HttpServer {
 
     /// A client of the lifecycle without.
     pub fn modern_client(&self, token: &str) -> HttpClient {
-        HttpClient { address: self.address.clone(), token: token.to_owned(), session: None, modern: true, next: 0 }
+        HttpClient {
+            address: self.address.clone(),
+            token: token.to_owned(),
+            session: None,
+            modern: true,
+            capabilities: json!({}),
+            next: 0,
+        }
     }
 }
 
@@ -113,6 +121,8 @@ pub struct HttpClient {
     pub token: String,
     pub session: Option<String>,
     modern: bool,
+    /// What it says it can do, in the lifecycle that says it with every request.
+    pub capabilities: Value,
     next: u64,
 }
 
@@ -141,7 +151,7 @@ impl HttpClient {
         if self.modern {
             let meta = &mut params["_meta"];
             meta["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-            meta["io.modelcontextprotocol/clientCapabilities"] = json!({});
+            meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.post(method, params["name"].as_str(), &message)
