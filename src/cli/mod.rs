@@ -78,6 +78,10 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     );
     let (transport, http) = (config.transport, config.http.clone());
     let server: Arc<Server> = Server::new(config)?;
+    let policy = server.gate().policy();
+    if policy.has_sources() {
+        tracing::info!("the policy in force, the strictest that applies wins:\n  {}", policy.lines().join("\n  "));
+    }
     server.self_test().await;
     match transport {
         Transport::Stdio => crate::transport::stdio::serve(server).await,

@@ -30,6 +30,16 @@ fn what_a_rule_allows_runs_in_its_canonical_form() {
 }
 
 #[test]
+fn the_log_begins_with_the_policy_in_force() {
+    let world = World::new();
+    let server = world.server(&["--allow", "ls", "--ask", "git push"]);
+    let block =
+        "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   whatever no rule names\n";
+    crate::support::until("the policy in the log", || server.log().contains(block).then_some(()));
+    assert!(!world.server(&[]).log().contains("policy in force"), "nothing to say without rules");
+}
+
+#[test]
 fn allowed_commands_binds_bash_too() {
     let world = World::new();
     let mut command = world.command(&[]);
