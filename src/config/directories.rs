@@ -52,7 +52,7 @@ impl Directories {
                 (first.named.clone(), inside.iter().flat_map(|root| [&root.named, &root.real]).cloned().collect())
             }
             None if self.says_nothing() => (self.home.clone().unwrap_or_else(|| self.launch_dir.clone()), Vec::new()),
-            None => self.from_flags(),
+            None => self.said_by_flags(),
         };
         let mut directories: Vec<PathBuf> = directories;
         directories.sort();
@@ -68,7 +68,7 @@ impl Directories {
 
     /// Project and workspace, or what of them lies beneath the ceiling. Where nothing does, the ceiling itself is what the
     /// operator can have meant.
-    fn from_flags(&self) -> (PathBuf, Vec<PathBuf>) {
+    fn said_by_flags(&self) -> (PathBuf, Vec<PathBuf>) {
         let project = self.project_dir().to_owned();
         let wanted: Vec<PathBuf> = [Some(project.clone()), self.workspace_dir.clone()].into_iter().flatten().collect();
         if self.allow_dirs.is_empty() {

@@ -25,7 +25,10 @@ pub fn everywhere(settings: &str, arguments: &[&str], check: impl Fn(&mut Inside
     let root = rustix::process::getuid().is_root();
     for nobody in if root { &[false, true][..] } else { &[false] } {
         for level in [Level::Full, Level::Landlock] {
-            eprintln!("-- level {level:?}, as {}", if *nobody { "nobody" } else { "the user who tests" });
+            #[expect(clippy::print_stderr, reason = "a failure must tell which case it was")]
+            {
+                eprintln!("-- level {level:?}, as {}", if *nobody { "nobody" } else { "the user who tests" });
+            }
             check(&mut Inside::new(level, *nobody, settings, arguments));
         }
     }
