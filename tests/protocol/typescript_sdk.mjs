@@ -1,4 +1,5 @@
-// The official TypeScript SDKs, v1 and v2, drive the real binary: stdio and HTTP, every lifecycle they speak.
+// The official TypeScript SDKs, v1 and v2, drive the real binary: stdio and HTTP, every lifecycle they speak; tools,
+// progress, cancel, roots and questions to the person.
 //
 //   node typescript_sdk.mjs BINARY
 //
@@ -6,26 +7,45 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema, ListRootsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
 
 const binary = resolve(process.argv[2]);
 // Not below /tmp, which the sandbox gives every session for itself.
-const project = realpathSync(mkdtempSync(join(import.meta.dirname, "typescript-sdk-")));
+const scratch = realpathSync(mkdtempSync(join(import.meta.dirname, "typescript-sdk-")));
+const [project, root] = ["project", "root"].map((name) => join(scratch, name));
+mkdirSync(project);
+mkdirSync(root);
+const ask = ["--ask", "touch"];
 const info = { name: "typescript-sdk", version: "1" };
 
+const capabilities = { elicitation: { form: {} }, roots: {} };
+
 const sdks = [
-  { name: "v1", client: () => new ClientV1(info), Stdio: StdioV1, Http: HttpV1, params: (name, args) => [{ name, arguments: args }, undefined] },
+  {
+    name: "v1",
+    hasRoots: true,
+    client: () => new ClientV1(info, { capabilities }),
+    onElicit: (client, answer) => client.setRequestHandler(ElicitRequestSchema, answer),
+    onRoots: (client, answer) => client.setRequestHandler(ListRootsRequestSchema, answer),
+    Stdio: StdioV1,
+    Http: HttpV1,
+    params: (name, args) => [{ name, arguments: args }, undefined],
+  },
   ...["legacy", "auto", { pin: "2026-07-28" }].map((mode) => ({
     name: `v2 ${mode.pin ?? mode}`,
-    client: () => new ClientV2(info, { versionNegotiation: { mode } }),
+    hasRoots: mode === "legacy",
+    client: () => new ClientV2(info, { capabilities, versionNegotiation: { mode } }),
+    onElicit: (client, answer) => client.setRequestHandler("elicitation/create", answer),
+    onRoots: (client, answer) => client.setRequestHandler("roots/list", answer),
     Stdio: StdioV2,
     Http: HttpV2,
     params: (name, args) => [{ name, arguments: args }],
@@ -51,6 +71,13 @@ async function until(what, condition) {
 
 async function exercise(sdk, transport) {
   const client = sdk.client();
+  const questions = [];
+  let decision = "deny";
+  sdk.onElicit(client, ({ params }) => {
+    questions.push(params.message);
+    return { action: "accept", content: { decision } };
+  });
+  sdk.onRoots(client, () => ({ roots: [{ uri: `file://${root}` }] }));
   await client.connect(transport);
   const call = (args, options) => client.callTool(...sdk.params("bash", args), options);
   const text = async (command) => (await call({ command })).content[0].text;
@@ -60,7 +87,16 @@ async function exercise(sdk, transport) {
   assert.equal((await call({ command: "" })).isError, true);
   await text("export STATE=kept; cd /");
   assert.equal(await text("echo $STATE $PWD"), "exit_code: 0\n\nstdout:\nkept /\n");
-  await text(`cd ${project}; unset STATE`);
+  const home = sdk.hasRoots ? root : project;
+  await text(`cd ${home}; unset STATE`);
+  const { content } = await client.callTool(...sdk.params("bash", { command: "pwd", session: `new-${questions.length}-${Date.now()}` }));
+  assert.equal(content[0].text, `exit_code: 0\n\nstdout:\n${home}\n`);
+
+  assert.equal((await call({ command: "touch mark" })).isError, true);
+  decision = "once";
+  assert.equal(await text("touch mark"), "exit_code: 0\n");
+  assert.equal(questions.length, 2);
+  assert.ok(questions.every((question) => question.includes("touch mark")));
 
   const seen = [];
   await call({ command: "for i in 1 2 3; do echo line $i; sleep 0.1; done" }, { onprogress: (note) => seen.push(note.message) });
@@ -78,7 +114,7 @@ async function exercise(sdk, transport) {
 }
 
 async function serve() {
-  const server = spawn(binary, ["--transport", "http", "--listen", "127.0.0.1:0", "--token", "secret"], {
+  const server = spawn(binary, ["--transport", "http", "--listen", "127.0.0.1:0", "--token", "secret", ...ask], {
     cwd: project,
     stdio: ["ignore", "ignore", "pipe"],
   });
@@ -92,7 +128,7 @@ async function serve() {
 const { url, end } = await serve();
 try {
   for (const sdk of sdks) {
-    await exercise(sdk, new sdk.Stdio({ command: binary, args: ["--log-level", "error"], cwd: project, stderr: "inherit" }));
+    await exercise(sdk, new sdk.Stdio({ command: binary, args: ["--log-level", "error", ...ask], cwd: project, stderr: "inherit" }));
     console.log(`typescript sdk ${sdk.name}, stdio: ok`);
     const requestInit = { headers: { Authorization: "Bearer secret" } };
     await exercise(sdk, new sdk.Http(url, { requestInit }));
@@ -100,5 +136,5 @@ try {
   }
 } finally {
   end();
-  rmSync(project, { recursive: true });
+  rmSync(scratch, { recursive: true });
 }
