@@ -68,17 +68,27 @@ impl Reader<'_> {
         if matches!(word.pieces.first(), Some(Piece::Glob(_))) {
             self.vetted.patterns.push(self.at);
         } else {
-            self.vetted.unvetted("an argument that only bash can expand may become an option");
-            // Should it become one that runs the words behind it, their names count.
-            self.vetted.code.extend_from_slice(&self.arguments[self.at..]);
+            self.completed_by_bash();
         }
+    }
+
+    /// Should it become an option that runs the words behind it, their names count.
+    fn completed_by_bash(&mut self) {
+        self.vetted.unvetted("an argument that only bash can expand may become an option");
+        self.vetted.code.extend_from_slice(&self.arguments[self.at..]);
     }
 
     fn option(&mut self, start: &str) {
         let name = start.split('=').next().unwrap_or(start).to_owned();
         let long = start.starts_with("--");
-        if long && self.arguments[self.at].pieces.len() > 1 && !start.contains('=') {
-            self.vetted.unvetted("an option is completed by what only bash can expand");
+        if self.arguments[self.at].pieces.len() > 1 && !start.contains('=') {
+            // What stands there is not the option's whole name.
+            if !long {
+                return self.letters(start);
+            }
+            self.completed_by_bash();
+            self.at += 1;
+            return;
         }
         // A whole word such as `-name` first, then letters that stand together.
         if let Some(effect) = self.effect(&name, long) {
@@ -165,7 +175,7 @@ impl Reader<'_> {
             }
         }
         if word.pieces.len() > 1 {
-            self.vetted.unvetted("an option is completed by what only bash can expand");
+            self.completed_by_bash();
         }
         self.at += 1;
     }

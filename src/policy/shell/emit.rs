@@ -198,7 +198,16 @@ fn literal_text(text: &str) -> String {
     if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quote(text) }
 }
 
-/// Single quotes, in which bash leaves everything alone.
+/// Single quotes, in which bash leaves everything alone; controls by their number, so that they can be seen.
 pub fn quote(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if !text.contains(control) {
+        return format!("'{}'", text.replace('\'', r"'\''"));
+    }
+    let escaped = text.chars().map(|c| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if control(c) => format!("\\u{:04x}", u32::from(c)),
+        c => c.to_string(),
+    });
+    format!("$'{}'", escaped.collect::<String>())
 }

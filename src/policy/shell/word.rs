@@ -176,6 +176,10 @@ impl Scanner<'_> {
         let quoted = context != Context::Plain;
         let next = self.bytes.get(self.at + 1).copied();
         match next {
+            // Bash joins the lines first, and then it may be an expansion.
+            Some(b'\\') if self.bytes.get(self.at + 2) == Some(&b'\n') => {
+                Err(Opaque::new("a `$` stands at the end of a line that goes on"))
+            }
             Some(b'(') if self.bytes.get(self.at + 2) == Some(&b'(') => self.arithmetic(quoted),
             Some(b'(') => {
                 let from = self.at + 2;
