@@ -105,6 +105,7 @@ fn listening(http: &Http) {
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    crate::exec::give_back_large_blocks();
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

@@ -11,6 +11,7 @@ mod input;
 mod keeper;
 pub mod keys;
 mod login;
+mod memory;
 mod pages;
 mod process;
 mod run;
@@ -33,6 +34,7 @@ pub use environment::{Settings as EnvironmentSettings, initial as initial_enviro
 pub use input::{Input, InputError};
 pub use keeper::{Keeper, KeeperError};
 pub use login::{Login, wanted as login_shell_wanted};
+pub use memory::give_back_large_blocks;
 pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
 pub use process::{Exited, Process};
 pub use run::{Ending, Place, Running, Stdin, Streams, spawn, spawn_terminal, spawn_words};

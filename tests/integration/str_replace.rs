@@ -161,6 +161,24 @@ fn two_servers_that_edit_one_file_at_once_lose_nothing() {
 }
 
 #[test]
+fn edits_of_large_files_leave_no_memory_behind() {
+    let world = World::new();
+    world.file("f", "x".repeat(10_000_000) + "needle");
+    let mut server = world.server(&[]);
+    let resident = |server: &Client| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    replace(&mut server, "f", "needle", "NEEDLE").ok();
+    let before = resident(&server);
+    for (old, new) in [("NEEDLE", "needle"), ("needle", "NEEDLE")].repeat(4) {
+        replace(&mut server, "f", old, new).ok();
+    }
+    assert!(resident(&server) < before + 8 * 1024, "{before} KiB grew to {}", resident(&server));
+}
+
+#[test]
 fn read_only_binds_the_file_tools_too() {
     let world = World::new();
     world.file("f", "a\n");
