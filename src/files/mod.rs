@@ -3,8 +3,8 @@
 //! 1. A path as written becomes an [`Asked`]; the [`Scope`] resolves it to an open handle: an [`Entry`] that exists or a
 //!    [`Target`] to write to. Nothing outside the roots can be reached.
 //! 2. The handle goes into an action ([`ReadFile`], [`WriteFile`], [`SearchFiles`]), which the gate permits.
-//! 3. [`read`] shows ([`window`], [`image`], [`tree`]); [`edit`] and [`create`] go through [`change`], which loses nobody's
-//!    work, to [`write`], which is all or nothing; [`search`] and [`find`] go [`hunt`]ing.
+//! 3. [`read`] shows ([`window`], [`image`], [`tree`]); [`edit`] and [`mod@create`] go through [`change`], which loses nobody's
+//!    work, to [`mod@write`], which is all or nothing; [`mod@search`] and [`mod@find`] go [`hunt`]ing.
 //! 4. What an edit means is decided by pure code: [`replace`] (with [`normalise`], [`indent`], [`punctuation`]), and
 //!    [`nearest`] when it does not fit.
 //!

@@ -3,7 +3,7 @@
 //!
 //! 1. [`settings`] is what a person may write; [`profile`] is what one keeper gets: plain data, made in the server.
 //! 2. [`namespaces`] are made by the guard, which stays outside of them.
-//! 3. [`restrict`] is the straight list of steps inside: [`limits`], [`mounts`], [`capabilities`], [`landlock`],
+//! 3. [`mod@restrict`] is the straight list of steps inside: [`limits`], [`mounts`], [`capabilities`], [`landlock`],
 //!    [`seccomp`]. Each failure is an error of its own, and nothing runs after one.
 //! 4. [`support`] tries from inside whether the promises hold.
 //!

@@ -1,8 +1,8 @@
 //! Streamable HTTP for many clients at once, in both lifecycles.
 //!
 //! 1. [`connections`](super::connections) accepts, within limits.
-//! 2. [`origin`](super::origin) turns web pages away, [`auth`](super::auth) whoever has no token.
-//! 3. [`endpoint`](super::endpoint) reads the message, answers what cannot be read, and hands the rest to the SDK, with
+//! 2. [`origin`] turns web pages away, [`auth`] whoever has no token.
+//! 3. [`endpoint`] reads the message, answers what cannot be read, and hands the rest to the SDK, with
 //!    [`sessions`](super::sessions) that belong to the principal who asks.
 
 use std::io;

@@ -7,7 +7,7 @@
 //!
 //! The entries are data, one per program or family, each with its reason: [`wrappers`] run what follows them,
 //! [`interpreters`] run code, [`writers`] write where they are told, [`tools`] are all the others, [`git`] has its
-//! subcommands. [`vet`] reads a command by them.
+//! subcommands. [`mod@vet`] reads a command by them.
 
 mod entry;
 mod git;
