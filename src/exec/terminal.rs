@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn the_screen_is_what_a_person_sees() {
         assert_eq!(fed(b"one\r\ntwo   ").screen(), "one\ntwo\n");
-        assert_eq!(fed(b"overwritten\rOVER").cursor_line(), "n");
+        assert_eq!(fed(b"covered\rOVER").cursor_line(), "OVERred");
         assert_eq!(fed(b"abc\rX\x1b[K").screen(), "X\n");
         assert_eq!(fed(b"Name? ").cursor_line(), "Name?");
     }
