@@ -42,6 +42,15 @@ impl Roots {
         self.0.borrow().question
     }
 
+    /// They have changed and will be asked for again in a moment: calls wait from now on. Nothing for a client that was
+    /// never asked.
+    pub fn announce_change(&self) {
+        self.0.send_if_modified(|state| {
+            state.open |= state.question > 0;
+            state.open
+        });
+    }
+
     /// Whether this is still the newest question.
     pub fn is_current(&self, question: u64) -> bool {
         self.0.borrow().question == question

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::envelope::Envelope;
 use super::message::{self, Refusal};
+use super::roots;
 
 pub struct Lines<R> {
     input: BufReader<R>,
@@ -32,6 +33,8 @@ pub struct Lines<R> {
     begun: bool,
     /// Fires when the input has ended.
     over: CancellationToken,
+    /// Told of changed roots at the moment they are announced: the SDK may handle the next call first.
+    roots_changed: Box<dyn Fn() + Send>,
 }
 
 #[derive(Default)]
@@ -49,7 +52,12 @@ enum Line {
 const QUEUE: usize = 64;
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    pub fn new(input: R, output: impl AsyncWrite + Send + Unpin + 'static, over: CancellationToken) -> Self {
+    pub fn new(
+        input: R,
+        output: impl AsyncWrite + Send + Unpin + 'static,
+        over: CancellationToken,
+        roots_changed: impl Fn() + Send + 'static,
+    ) -> Self {
         let (sender, queue) = mpsc::channel(QUEUE);
         Self {
             input: BufReader::new(input),
@@ -60,6 +68,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             open: Arc::default(),
             begun: false,
             over,
+            roots_changed: Box::new(roots_changed),
         }
     }
 
@@ -126,7 +135,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 Line::TooLong { envelope, length } => Err(Refusal::too_long(&envelope, length, message::LONGEST)),
             };
             match read.and_then(|message| self.admit(message)) {
-                Ok(Some(message)) => return Some(message),
+                Ok(Some(message)) => {
+                    if roots::are_announced_changed(&message) {
+                        (self.roots_changed)();
+                    }
+                    return Some(message);
+                }
                 Ok(None) => {}
                 Err(refusal) => {
                     tracing::debug!(error = %refusal.error.message, "a message was refused");

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ClientNotification};
 use rmcp::service::Peer;
 
 use crate::server::{Client, Server};
@@ -25,6 +26,12 @@ pub fn ask_again(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleSer
     if offers_roots(peer) {
         ask(server, client, peer, client.roots().ask_again());
     }
+}
+
+/// Whether a message says that the client's roots have changed.
+pub fn are_announced_changed(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Notification(notification) = message else { return false };
+    matches!(notification.notification, ClientNotification::RootsListChangedNotification(_))
 }
 
 fn offers_roots(peer: &Peer<RoleServer>) -> bool {

@@ -20,7 +20,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let over = CancellationToken::new();
-    let lines = Lines::new(tokio::io::stdin(), tokio::io::stdout(), over.clone());
+    let clients = server.clients().clone();
+    let roots_changed = move || clients.local().roots().announce_change();
+    let lines = Lines::new(tokio::io::stdin(), tokio::io::stdout(), over.clone(), roots_changed);
     let handler = Handler::new(server.clone());
     let mut serving = tokio::spawn(async move {
         match handler.serve(lines).await {
