@@ -88,8 +88,7 @@ impl Judge<'_> {
             }
         }
         for code in &vetted.code {
-            let text: String =
-                code.pieces.iter().map(|piece| if let Piece::Literal(text) = piece { text } else { " " }).collect();
+            let text: String = code.pieces.iter().map(written).collect();
             if let Some(rule) = self.mentioned(&text) {
                 self.opaque(what, &format!("its code mentions {rule}, which is not free to run"));
             }
@@ -242,4 +241,12 @@ fn merged(mut one: Vetted, other: Vetted) -> Vetted {
     one.opaque = one.opaque.or(other.opaque);
     one.unvetted = one.unvetted.or(other.unvetted);
     one
+}
+
+/// What a piece shows of itself, whatever bash makes of it.
+fn written(piece: &Piece) -> &str {
+    match piece {
+        Piece::Literal(text) | Piece::Glob(text) | Piece::Other { text, .. } => text,
+        _ => " ",
+    }
 }

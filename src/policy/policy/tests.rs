@@ -156,6 +156,7 @@ fn a_deny_list_does_not_stand_in_the_way_of_work() {
         "cat <<E $(rm x)\nE",
         "cat <<E\n$\\\n(rm x)\nE",
         "find . -o\"$x\"k rm ';'",
+        "find . -x${x:-y -exec rm}",
         "((<<-E\n\trm x); )",
         "\\\n((<<-E\n\trm x); )",
         "( ( ls ) )",
