@@ -1,4 +1,4 @@
-//! HTTP: who may come in, what they see of each other, and how it ends.
+//! HTTP: who may come in, what they see of each other, and the limits for all.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,21 +11,10 @@ use crate::support::{Exchange, HttpServer, World, nap, text, until, with_word};
 const JSON: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
 
-fn server(world: &World) -> HttpServer {
-    HttpServer::start(world, &["--token", "tok"])
-}
-
-/// A server with what only a file can set.
-fn configured(world: &World, http: &str) -> HttpServer {
-    let file = world.home().join("config.toml");
-    std::fs::write(&file, format!("[http]\n{http}\n")).unwrap();
-    HttpServer::start(world, &["--token", "tok", "--config", &text(&file)])
-}
-
 #[test]
 fn health_needs_no_token_and_the_rest_does() {
     let world = World::new();
-    let server = server(&world);
+    let server = HttpServer::with_token(&world);
     let health = server.request("GET", "/health", &[], b"");
     assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
     for headers in
@@ -86,7 +75,7 @@ fn the_environment_sets_address_and_token_and_commands_do_not_see_the_token() {
 #[test]
 fn strangers_names_and_pages_are_refused() {
     let world = World::new();
-    let server = configured(&world, r#"allowed_hosts = ["dev.example"]"#);
+    let server = HttpServer::configured(&world, r#"allowed_hosts = ["dev.example"]"#);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
     let own = format!("http://localhost:{port}");
     let local = format!("localhost:{port}");
@@ -113,7 +102,7 @@ fn strangers_names_and_pages_are_refused() {
 #[test]
 fn cors_is_for_configured_pages_only() {
     let world = World::new();
-    let server = configured(&world, r#"allowed_origins = ["https://app.example"]"#);
+    let server = HttpServer::configured(&world, r#"allowed_origins = ["https://app.example"]"#);
     let ask = |origin| {
         let headers = [("origin", origin), ("access-control-request-method", "POST")];
         server.request("OPTIONS", "/mcp", &headers, b"")
@@ -128,7 +117,7 @@ fn cors_is_for_configured_pages_only() {
 #[test]
 fn sessions_of_one_token_are_apart_and_the_other_lifecycle_has_one_of_its_own() {
     let world = World::new();
-    let server = server(&world);
+    let server = HttpServer::with_token(&world);
     let (mut one, mut two) = (server.client("tok"), server.client("tok"));
     assert_ne!(one.session, two.session);
     one.bash("cd /; export A=one").ok();
@@ -171,7 +160,7 @@ fn what_one_principal_has_does_not_exist_for_another() {
 #[test]
 fn oversized_and_broken_bodies_are_answered() {
     let world = World::new();
-    let server = configured(&world, r#"max_body = "100KB""#);
+    let server = HttpServer::configured(&world, r#"max_body = "100KB""#);
     let mut headers = vec![("authorization", "Bearer tok")];
     headers.extend(JSON);
     let post = |body: &[u8]| server.request("POST", "/mcp", &headers, body);
@@ -198,7 +187,7 @@ fn oversized_and_broken_bodies_are_answered() {
 #[test]
 fn too_large_heads_are_refused() {
     let world = World::new();
-    let server = server(&world);
+    let server = HttpServer::with_token(&world);
     let long = "x".repeat(1 << 20);
     assert_eq!(server.request("GET", "/health", &[("x-long", &long)], b"").status, 431);
     let many: Vec<(String, String)> = (0..200).map(|number| (format!("x-{number}"), "y".to_owned())).collect();
@@ -209,7 +198,7 @@ fn too_large_heads_are_refused() {
 #[test]
 fn sessions_are_limited_and_a_deleted_one_makes_room() {
     let world = World::new();
-    let server = configured(&world, "max_sessions = 2");
+    let server = HttpServer::configured(&world, "max_sessions = 2");
     let (one, _two) = (server.client("tok"), server.client("tok"));
     let mut headers = vec![("authorization", "Bearer tok")];
     headers.extend(JSON);
@@ -225,7 +214,7 @@ fn sessions_are_limited_and_a_deleted_one_makes_room() {
 #[test]
 fn deleting_a_session_ends_its_processes() {
     let world = World::new();
-    let server = server(&world);
+    let server = HttpServer::with_token(&world);
     let mut client = server.client("tok");
     let (left, running) = (nap(), nap());
     client.bash(&format!("setsid sleep {left} >/dev/null 2>&1 &")).ok();
@@ -241,7 +230,7 @@ fn deleting_a_session_ends_its_processes() {
 #[test]
 fn an_idle_client_ends_with_its_processes_in_both_lifecycles() {
     let world = World::new();
-    let server = configured(&world, "idle_timeout = 1");
+    let server = HttpServer::configured(&world, "idle_timeout = 1");
     let (mut legacy, mut modern) = (server.client("tok"), server.modern_client("tok"));
     let (old, new) = (nap(), nap());
     legacy.bash(&format!("sleep {old} & export A=1")).ok();
@@ -254,7 +243,7 @@ fn an_idle_client_ends_with_its_processes_in_both_lifecycles() {
 #[test]
 fn a_client_that_works_or_listens_is_not_idle() {
     let world = World::new();
-    let server = configured(&world, "idle_timeout = 1");
+    let server = HttpServer::configured(&world, "idle_timeout = 1");
     let (mut working, mut listening) = (server.client("tok"), server.client("tok"));
     let stream = listening.listen();
     working.bash("sleep 2.5").ok();
@@ -263,188 +252,9 @@ fn a_client_that_works_or_listens_is_not_idle() {
 }
 
 #[test]
-fn progress_and_cancel_work_as_on_stdio() {
-    let world = World::new();
-    let server = server(&world);
-    for mut client in [server.client("tok"), server.modern_client("tok")] {
-        let command = "for i in 1 2 3; do echo line $i; sleep 0.1; done";
-        let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": "t"}});
-        let reply = client.begin("tools/call", params).reply();
-        let notes = reply.messages().into_iter().filter(|message| message["method"] == "notifications/progress");
-        let lines: Vec<String> = notes.map(|note| note["params"]["message"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(lines, ["line 1", "line 2", "line 3"]);
-        reply.tool().ok();
-    }
-    let client = server.client("tok");
-    let word = nap();
-    let params = json!({"name": "bash", "arguments": {"command": format!("sleep {word} & sleep {word}")}});
-    let pending = client.begin_as(json!("mine"), "tools/call", params);
-    until("it to run", || (with_word(&word).len() >= 2).then_some(()));
-    client.notify("notifications/cancelled", json!({"requestId": "mine"}));
-    until("its end", || with_word(&word).is_empty().then_some(()));
-    assert_eq!(pending.reply().messages(), Vec::<Value>::new());
-}
-
-#[test]
-fn without_protocol_sessions_hanging_up_is_a_cancel() {
-    let world = World::new();
-    let server = server(&world);
-    let mut client = server.modern_client("tok");
-    let quiet = nap();
-    let pending = client.start("bash", json!({"command": format!("sleep {quiet}")}));
-    until("it to run", || (!with_word(&quiet).is_empty()).then_some(()));
-    pending.hang_up();
-    until("its end", || with_word(&quiet).is_empty().then_some(()));
-
-    let talking = nap();
-    let command = format!("echo begun; sleep {talking}");
-    let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": 1}});
-    let pending = client.begin("tools/call", params);
-    until("it to talk", || pending.so_far().contains("begun").then_some(()));
-    pending.hang_up();
-    until("its end", || with_word(&talking).is_empty().then_some(()));
-    client.bash("true").ok();
-}
-
-#[test]
-fn with_protocol_sessions_the_client_may_come_back_for_the_answer() {
-    let world = World::new();
-    let server = configured(&world, "reconnect_grace = 1");
-    let mut client = server.client("tok");
-    let pending = client.start("bash", json!({"command": "until [ -e go ]; do sleep 0.01; done; echo kept"}));
-    let event = until("the first event", || {
-        let seen = pending.so_far();
-        Some(seen.lines().find_map(|line| line.strip_prefix("id: "))?.trim().to_owned())
-    });
-    pending.hang_up();
-    let resumed = client.resume(&event);
-    std::thread::sleep(Duration::from_millis(2500));
-    world.file("go", "");
-    assert_eq!(resumed.reply().tool().stdout(), "kept\n");
-}
-
-#[test]
-fn a_call_that_nobody_comes_back_for_is_cancelled() {
-    let world = World::new();
-    let server = configured(&world, "reconnect_grace = 1");
-    let mut client = server.client("tok");
-    let word = nap();
-    let pending = client.start("bash", json!({"command": format!("sleep {word}")}));
-    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
-    pending.hang_up();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(!with_word(&word).is_empty(), "not at once");
-    until("its end", || with_word(&word).is_empty().then_some(()));
-    client.bash("true").ok();
-}
-
-#[test]
-fn a_question_that_one_request_brings_home_is_answered_by_the_next() {
-    let world = World::new();
-    let file = world.home().join("tokens");
-    std::fs::write(&file, "alice a-secret\nbob b-secret\n").unwrap();
-    let server = HttpServer::start(&world, &["--token-file", &text(&file), "--ask", "touch"]);
-    let client = |token| {
-        let mut client = server.modern_client(token);
-        client.capabilities = json!({"elicitation": {"form": {}}});
-        client
-    };
-    let call = || json!({"name": "bash", "arguments": {"command": "touch mark && echo done"}});
-    let asked = client("a-secret").begin("tools/call", call()).reply().answer()["result"].clone();
-    assert_eq!(asked["resultType"], "input_required", "{asked}");
-    assert!(!world.project().join("mark").exists());
-
-    let mut answered = call();
-    answered["requestState"] = asked["requestState"].clone();
-    answered["inputResponses"] = json!({"decision": {"action": "accept", "content": {"decision": "once"}}});
-    let again = client("b-secret").begin("tools/call", answered.clone()).reply().answer();
-    assert_eq!(again["result"]["resultType"], "input_required", "another's answer is none: {again}");
-    let again = client("a-secret").begin("tools/call", answered.clone()).reply().answer();
-    assert_eq!(again["result"]["resultType"], "input_required", "it was used up: {again}");
-
-    answered["requestState"] = again["result"]["requestState"].clone();
-    assert_eq!(client("a-secret").begin("tools/call", answered).reply().tool().stdout(), "done\n");
-}
-
-#[test]
-fn an_id_that_is_taken_is_refused() {
-    let world = World::new();
-    let server = server(&world);
-    let client = server.client("tok");
-    let call = |command: &str| json!({"name": "bash", "arguments": {"command": command}});
-    let first =
-        client.begin_as(json!(7), "tools/call", call("touch begun; until [ -e go ]; do sleep 0.01; done; echo first"));
-    until("it to run", || world.project().join("begun").exists().then_some(()));
-    let second = client.begin_as(json!(7), "tools/call", call("touch mark")).reply();
-    assert_eq!(second.answer()["error"]["code"], -32600);
-    world.file("go", "");
-    assert_eq!(first.reply().tool().stdout(), "first\n");
-    assert!(!world.project().join("mark").exists());
-    assert_eq!(client.begin_as(json!(7), "tools/call", call("echo again")).reply().tool().stdout(), "again\n");
-}
-
-#[test]
-fn at_the_end_running_calls_may_finish_and_listeners_go() {
-    let world = World::new();
-    let mut server = server(&world);
-    let (mut client, mut modern, listener) = (server.client("tok"), server.modern_client("tok"), server.client("tok"));
-    let command = json!({"command": "touch begun-$0; sleep 1; echo finished"});
-    let pending = client.start("bash", command.clone());
-    let modern = modern.start("bash", command);
-    let stream = listener.listen();
-    until("both to run", || {
-        (world.project().join("begun-bash").exists() && stream.so_far().contains("200")).then_some(())
-    });
-    server.terminate();
-    until("the listener to go", || stream.is_over().then_some(()));
-    assert_eq!(pending.reply().tool().stdout(), "finished\n");
-    assert_eq!(modern.reply().tool().stdout(), "finished\n");
-    assert!(server.wait_for_exit().success());
-}
-
-#[test]
-fn connections_that_ask_for_nothing_do_not_delay_the_end() {
-    let world = World::new();
-    let mut server = server(&world);
-    let idle: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
-    (&idle[0]).write_all(b"POST /mcp HTTP/1.1\r\nhost:").unwrap();
-    server.client("tok").bash("true").ok();
-    let begun = Instant::now();
-    server.terminate();
-    assert!(server.wait_for_exit().success());
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-}
-
-#[test]
-fn calls_that_outlast_the_grace_are_ended() {
-    let world = World::new();
-    let mut server = configured(&world, "shutdown_grace = 1");
-    let (mut client, word) = (server.client("tok"), nap());
-    client.bash(&format!("sleep {word} &")).ok();
-    let _pending = client.start("bash", json!({"command": format!("sleep {word}")}));
-    until("both to run", || (with_word(&word).len() >= 2).then_some(()));
-    let begun = Instant::now();
-    server.terminate();
-    assert!(server.wait_for_exit().success());
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
-    assert!(with_word(&word).is_empty());
-}
-
-#[test]
-fn kill_leaves_no_process_behind() {
-    let world = World::new();
-    let server = server(&world);
-    let word = nap();
-    server.client("tok").bash(&format!("setsid sleep {word} >/dev/null 2>&1 &")).ok();
-    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
-    drop(server);
-    until("its end", || with_word(&word).is_empty().then_some(()));
-}
-
-#[test]
 fn slow_readers_and_stalled_senders_do_not_slow_the_others() {
     let world = World::new();
-    let server = server(&world);
+    let server = HttpServer::with_token(&world);
     // Heads that never end, bodies that never come, and answers that nobody reads.
     let mut stalled: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     for (index, stream) in stalled.iter_mut().enumerate() {
@@ -487,7 +297,7 @@ fn slow_readers_and_stalled_senders_do_not_slow_the_others() {
 #[test]
 fn connections_are_limited_and_the_surplus_is_told() {
     let world = World::new();
-    let server = configured(&world, "max_connections = 3");
+    let server = HttpServer::configured(&world, "max_connections = 3");
     let held: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     let surplus = until("the limit", || {
         let mut stream = TcpStream::connect(&server.address).unwrap();

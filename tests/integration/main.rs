@@ -15,6 +15,7 @@ mod execute_command;
 mod find;
 mod grep;
 mod http;
+mod http_calls;
 mod lifecycle;
 mod output;
 mod policy;

@@ -24,6 +24,18 @@ impl HttpServer {
         Self::spawn(world, arguments).listening()
     }
 
+    /// Whose token is `tok`.
+    pub fn with_token(world: &World) -> Self {
+        Self::start(world, &["--token", "tok"])
+    }
+
+    /// The same, with what only a file can set.
+    pub fn configured(world: &World, http: &str) -> Self {
+        let file = world.home().join("config.toml");
+        std::fs::write(&file, format!("[http]\n{http}\n")).unwrap();
+        Self::start(world, &["--token", "tok", "--config", file.to_str().unwrap()])
+    }
+
     pub fn start_with(command: Command) -> Self {
         Self::run(command).listening()
     }
