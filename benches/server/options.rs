@@ -12,7 +12,7 @@ Without --server, testudo is measured as it starts by default and with --sandbox
   --tool NAME                  its tool that runs shell text [bash]
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
   --rounds N                   samples of a short call [300]
-  --only WORD                  only measures whose name contains the word (latency, start, idle, output, parallel, sessions, files,
+  --only WORD                  only measures whose name contains the word (latency, sandbox, start, idle, output, parallel, sessions, files,
                                binary)
 
 --tool and --arguments belong to the --server before them.";

@@ -10,6 +10,7 @@ use super::protocol::{DONE, FAILED, HIDE};
 use super::sys::{self, Forked, Waited};
 use super::{descendants, keep};
 use crate::packed::Reader;
+use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::namespaces::{self, Door};
 use crate::sandbox::{self, Doing, Failure, Level, Profile};
 
@@ -21,7 +22,7 @@ pub fn main() -> io::Result<()> {
     let _ = rustix::process::setsid();
     let (socket, orders) = take_sockets()?;
     sys::become_sub_reaper();
-    let (keeper, door) = match make_keeper(&socket, &orders) {
+    let ward = match make_keeper(&socket, &orders) {
         Ok(made) => made,
         Err(failure) => {
             sys::send_message(&socket, &[FAILED, failure.to_string().as_bytes()].concat());
@@ -38,7 +39,7 @@ pub fn main() -> io::Result<()> {
         let mut over = ready[1].intersects(PollFlags::HUP | PollFlags::ERR);
         loop {
             match sys::wait_any() {
-                Waited::Ended { pid, .. } => over |= pid == keeper,
+                Waited::Ended { pid, .. } => over |= pid == ward.keeper,
                 Waited::NoneYet => break,
                 Waited::NoChildren => {
                     over = true;
@@ -49,17 +50,27 @@ pub fn main() -> io::Result<()> {
         over |= ready[2].intersects(PollFlags::HUP | PollFlags::ERR);
         if over {
             descendants::end_all();
+            ward.cgroup.iter().for_each(Cgroup::remove);
             return Ok(());
         }
         if ready[2].contains(PollFlags::IN) {
-            obey(&orders, door.as_ref());
+            obey(&orders, ward.door.as_ref());
         }
     }
 }
 
+/// Whom it guards, and by what means.
+struct Ward {
+    keeper: i32,
+    /// Into its namespaces, where it has any.
+    door: Option<Door>,
+    /// Where the kernel counts it, if there is such a place.
+    cgroup: Option<Cgroup>,
+}
+
 /// Forks the keeper, in namespaces of its own where the profile asks for them, and lets it go on once its users are
 /// known to the kernel.
-fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<(i32, Option<Door>), Failure> {
+fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<Ward, Failure> {
     let profile = receive_profile(orders).doing(|| "receive the session's profile".to_owned())?;
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
     let (released, release) = pipe().doing(|| "make a pipe".to_owned())?;
@@ -78,12 +89,16 @@ fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<(i32, Option<Door>)
         }
         Forked::Parent { child } => {
             let mut door = None;
+            let counted = profile.level != Level::None;
+            let cgroup = counted.then(|| Cgroup::make(&profile.limits)).flatten();
+            // A group that does not take it counts nothing; the other limits hold without it.
+            let cgroup = cgroup.filter(|cgroup| cgroup.add(child).inspect_err(|_| cgroup.remove()).is_ok());
             if profile.level == Level::Full {
                 namespaces::map_ids(child)?;
                 door = Some(Door::of(child)?);
             }
             rustix::io::write(&release, keep::GO).doing(|| "release the keeper".to_owned())?;
-            Ok((child, door))
+            Ok(Ward { keeper: child, door, cgroup })
         }
     }
 }

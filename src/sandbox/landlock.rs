@@ -33,7 +33,7 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
         Level::Landlock | Level::None => {
             // Names can be listed everywhere: a right on a directory is one on everything below it.
             rules.add(Path::new("/"), AccessFs::ReadDir.into())?;
-            for path in readable(&profile.secrets) {
+            for path in without(Path::new("/"), &profile.secrets) {
                 rules.add(&path, AccessFs::ReadFile | AccessFs::Execute)?;
             }
             for device in DEVICES {
@@ -42,7 +42,13 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
         }
     }
     for path in profile.writable.iter().map(PathBuf::as_path).chain([profile.tmp_seen()]) {
-        rules.add(path, read() | write())?;
+        match profile.level {
+            Level::Full => rules.add(path, read() | write())?,
+            // Here a scope with secrets in it is granted in parts, and nothing new can be made beside them.
+            Level::Landlock | Level::None => {
+                without(path, &profile.secrets).iter().try_for_each(|part| rules.add(part, read() | write()))?;
+            }
+        }
     }
     match &profile.sockets {
         Sockets::All => rules.add(Path::new("/"), AccessFs::ResolveUnix.into())?,
@@ -103,11 +109,11 @@ impl Rules {
     }
 }
 
-/// The largest directories and files that together are everything but the secrets. A secret that does not exist yet
-/// counts too: it might come.
-fn readable(secrets: &[PathBuf]) -> Vec<PathBuf> {
+/// The largest directories and files that together are everything below a directory but the secrets. A secret that does
+/// not exist yet counts too: it might come.
+fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
     let mut granted = Vec::new();
-    let mut open = vec![PathBuf::from("/")];
+    let mut open = vec![directory.to_owned()];
     while let Some(path) = open.pop() {
         if secrets.contains(&path) {
             continue;
@@ -140,7 +146,7 @@ mod tests {
         }
         std::fs::write(home.join(".netrc"), "").unwrap();
         let secrets = [".ssh", ".config/gh", ".netrc", ".not-there-yet"].map(|name| home.join(name));
-        let granted = readable(&secrets);
+        let granted = without(Path::new("/"), &secrets);
         for (name, readable) in [(".ssh", false), ("work", true), (".config/gh", false), (".config/git", true)] {
             assert_eq!(granted.contains(&home.join(name)), readable, "{name}");
         }

@@ -12,6 +12,7 @@
 mod beneath;
 pub mod caches;
 mod capabilities;
+pub mod cgroup;
 pub mod explain;
 mod failure;
 pub mod git_config;

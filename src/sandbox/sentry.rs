@@ -61,10 +61,7 @@ impl Sentry {
     pub fn new(names: Names, roots: Vec<PathBuf>, mounted: bool) -> Self {
         let (known, configs, repositories) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let mut sentry = Self { names, roots, known, configs, repositories, mounted };
-        for (_, found) in sentry.look(Reach::Everywhere) {
-            found.protected.into_iter().for_each(|path| sentry.trust(path));
-            found.repositories.into_iter().for_each(|git| sentry.add_repository(git));
-        }
+        sentry.accept(Reach::Everywhere);
         sentry
     }
 
@@ -88,6 +85,14 @@ impl Sentry {
         }
         self.known.retain(|path, _| path.symlink_metadata().is_ok());
         report
+    }
+
+    /// What stands now is as it should be, wherever it came from.
+    pub fn accept(&mut self, reach: Reach) {
+        for (_, found) in self.look(reach) {
+            found.protected.into_iter().for_each(|path| self.trust(path));
+            found.repositories.into_iter().for_each(|git| self.add_repository(git));
+        }
     }
 
     /// A name that somebody was allowed to write.

@@ -21,9 +21,10 @@ pub fn probe(profile: &Profile) -> Vec<Finding> {
     let full = profile.level == Level::Full;
     let mut findings = Vec::new();
     let mut check = |promise: &str, held: bool| findings.push(Finding { promise: promise.to_owned(), held });
-    check("no writing outside the scope", !can_create_in(Path::new("/")) && !can_create_in(Path::new("/usr")));
+    let outside = ["/", "/usr", "/var"].map(Path::new).into_iter().filter(|path| !profile.is_writable(path));
+    check("no writing outside the scope", !outside.into_iter().any(can_create_in));
     check("the session's temporary directory can be written", can_create_in(profile.tmp_seen()));
-    check("secrets cannot be read", profile.secrets.iter().all(|secret| is_hidden(secret, full)));
+    check("secrets cannot be read", profile.secrets.iter().all(|secret| is_hidden(secret, profile)));
     check("protected names cannot be written", !full || !profile.protected.iter().any(|path| can_write(path)));
     check("no device nodes", refused(|| mknod(&profile.tmp_seen().join(".testudo-probe"))));
     check("no new privileges, no capabilities", privileges_are_gone(profile.level));
@@ -77,14 +78,17 @@ fn can_write(path: &Path) -> bool {
     if path.is_dir() { can_create_in(path) } else { File::options().append(true).open(path).is_ok() }
 }
 
-/// Unreadable, or nothing to read. Without mounts the names in a directory can still be listed.
-fn is_hidden(path: &Path, names_too: bool) -> bool {
+/// Unreadable, or nothing to read but the session's own places in it. Without mounts names can still be listed.
+fn is_hidden(path: &Path, profile: &Profile) -> bool {
+    let full = profile.level == Level::Full;
     let Ok(metadata) = std::fs::metadata(path) else { return true };
     if metadata.is_dir() {
-        return !names_too || std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
+        let places = || profile.writable.iter().chain(&profile.visible).chain([&profile.tmp]);
+        let leads_to_a_place = |entry: std::fs::DirEntry| places().any(|place| place.starts_with(entry.path()));
+        return !full || std::fs::read_dir(path).map_or(true, |entries| entries.flatten().all(leads_to_a_place));
     }
     match File::open(path) {
-        Ok(mut file) => matches!(std::io::Read::read(&mut file, &mut [0; 1]), Ok(0)) && names_too,
+        Ok(mut file) => matches!(std::io::Read::read(&mut file, &mut [0; 1]), Ok(0)) && full,
         Err(_) => true,
     }
 }

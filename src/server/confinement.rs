@@ -2,15 +2,16 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::protect::Names;
-use crate::sandbox::sentry::Sentry;
+use crate::sandbox::sentry::{Reach, Sentry};
 use crate::sandbox::settings::{Switch, WantedLevel};
 use crate::sandbox::support::Finding;
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
@@ -28,6 +29,14 @@ pub struct Confinement {
     found: OnceCell<Found>,
     /// The keeper of the trial, for whoever wants one with the same profile.
     spare: Mutex<Option<Keeper>>,
+    prepared: Mutex<Option<Prepared>>,
+}
+
+/// A sentry that is being posted in advance, and for which scope.
+#[derive(Debug)]
+struct Prepared {
+    scope: Vec<PathBuf>,
+    walk: JoinHandle<Option<Sentry>>,
 }
 
 /// What takes a look at the disk to know.
@@ -76,6 +85,7 @@ impl Confinement {
             places: OnceCell::new(),
             found: OnceCell::new(),
             spare: Mutex::default(),
+            prepared: Mutex::default(),
         }
     }
 
@@ -100,6 +110,25 @@ impl Confinement {
     /// Somebody to look after protected names in that scope: what stands there now is the person's own. None where
     /// commands can write nothing, or may write everything.
     pub async fn sentry(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
+        let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(prepared) = prepared.filter(|prepared| prepared.scope == scope) {
+            let mut sentry = prepared.walk.await.ok().flatten();
+            // What has come since the start of the server is the person's own too: no command has run yet.
+            sentry.iter_mut().for_each(|sentry| sentry.accept(Reach::Near));
+            return sentry;
+        }
+        self.walk(scope, level).await
+    }
+
+    /// Looks through the scope while the agent still thinks: a large one takes a while.
+    pub fn prepare_sentry(self: &Arc<Self>, scope: Vec<PathBuf>) {
+        let level = self.found_so_far().map_or(Level::None, |found| found.level);
+        let (confinement, directories) = (self.clone(), scope.clone());
+        let walk = tokio::spawn(async move { confinement.walk(&directories, level).await });
+        *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Prepared { scope, walk });
+    }
+
+    async fn walk(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
         if self.settings.mode != Mode::WorkspaceWrite || level == Level::None || scope.is_empty() {
             return None;
         }

@@ -127,6 +127,7 @@ impl Server {
         let found = self.confinement.found(&scope, &tmp).await;
         // An idle server has no other processes.
         drop(self.confinement.take_spare());
+        self.confinement.prepare_sentry(scope);
         found
     }
 

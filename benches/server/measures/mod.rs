@@ -6,6 +6,7 @@ mod idle;
 mod latency;
 mod output;
 mod parallel;
+mod sandbox;
 mod sessions;
 mod start;
 
@@ -16,8 +17,9 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 8] = [
+const MEASURES: [(&str, Measure); 9] = [
     ("latency", latency::measure),
+    ("sandbox", sandbox::measure),
     ("start", start::measure),
     ("idle", idle::measure),
     ("output", output::measure),

@@ -8,7 +8,7 @@ use rustix::mount::MountFlags;
 
 use super::super::Profile;
 use super::super::failure::{Doing, Failure};
-use super::calls::{self, READ_ONLY};
+use super::calls;
 use super::hide;
 
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
@@ -30,6 +30,7 @@ pub fn hold() -> Result<Vec<(PathBuf, OwnedFd)>, Failure> {
     DEVICES.into_iter().map(hold).collect()
 }
 
+/// It can still be written when this returns: a project may have to be shown below it.
 pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Failure> {
     let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
     let dev = Path::new("/dev");
@@ -50,6 +51,5 @@ pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Fa
         std::fs::create_dir(&path).doing(|| format!("make room for {}", path.display()))?;
         calls::fresh(kind, &path, quiet, &options).doing(|| format!("mount {}", path.display()))?;
     }
-    hide::make_empty()?;
-    calls::set_at(dev, READ_ONLY, false).doing(|| "make /dev read-only".to_owned())
+    hide::make_empty()
 }

@@ -30,20 +30,21 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
     let places = hold_places(profile)?;
     let devices = dev::hold()?;
     let sockets = hide::foreign_sockets(profile);
-    calls::set_at(Path::new("/"), READ_ONLY | libc::MOUNT_ATTR_NOSUID, true)
+    let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
+    calls::set_at(Path::new("/"), everything | libc::MOUNT_ATTR_NOSUID, true)
         .doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
     for cover in &covers {
         calls::fresh("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")
             .doing(|| format!("cover {}", cover.display()))?;
     }
+    dev::build(&devices, profile)?;
     for place in &places {
         place.put()?;
     }
-    for cover in &covers {
+    for cover in covers.iter().map(PathBuf::as_path).chain([Path::new("/dev")]) {
         calls::set_at(cover, READ_ONLY, false).doing(|| format!("make {} read-only", cover.display()))?;
     }
-    dev::build(&devices, profile)?;
     proc::build(profile)?;
     read_only(&profile.protected)?;
     for path in profile.secrets.iter().filter(|secret| !covers.contains(secret)).chain(&sockets) {
@@ -103,7 +104,7 @@ fn hold_places(profile: &Profile) -> Result<Vec<Place>, Failure> {
     } else {
         hold(&profile.tmp, &profile.tmp, HARMLESS)?;
     }
-    for path in &profile.writable {
+    for path in profile.writable.iter().filter(|path| *path != Path::new("/")) {
         hold(path, path, HARMLESS)?;
     }
     for path in shown(profile) {
@@ -111,6 +112,11 @@ fn hold_places(profile: &Profile) -> Result<Vec<Place>, Failure> {
     }
     places.sort_by_key(|place| place.at.components().count());
     Ok(places)
+}
+
+/// The person has put the whole machine into the scope; there is no place to put a mount of it.
+fn writes_everywhere(profile: &Profile) -> bool {
+    profile.writable.iter().any(|path| path == Path::new("/"))
 }
 
 /// What must stay visible below the covers and is not writable anyway.

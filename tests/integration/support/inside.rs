@@ -43,18 +43,16 @@ impl Inside {
         std::fs::write(&config, format!("[sandbox]\nlevel = \"{wanted}\"\n{settings}\n")).unwrap();
         let arguments: Vec<&str> =
             ["--config", config.to_str().unwrap()].into_iter().chain(arguments.iter().copied()).collect();
-        let user = format!("--reuid={NOBODY}");
-        let group = format!("--regid={NOBODY}");
-        let command = if nobody {
-            world.command_by(&["setpriv", &user, &group, "--clear-groups"], &arguments)
-        } else {
-            world.command(&arguments)
-        };
-        let client = Client::connect(command, StartOptions::default());
+        let client = connect(&world, nobody, &arguments);
         let hello = client.hello["instructions"].as_str().unwrap().to_owned();
         let shown = if level == Level::Full { "level full" } else { "level landlock" };
         assert!(hello.contains(shown), "the tests need the machine to reach {shown}: {hello}\n{}", client.log());
         Self { world, client, level, nobody }
+    }
+
+    /// A new server in the same world, run by the same user.
+    pub fn reconnect(&mut self, arguments: &[&str]) {
+        self.client = connect(&self.world, self.nobody, arguments);
     }
 
     /// Root as the user of the server, whose rights go further than file permissions.
@@ -101,4 +99,14 @@ impl Inside {
         }
         path
     }
+}
+
+fn connect(world: &World, nobody: bool, arguments: &[&str]) -> Client {
+    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
+    let command = if nobody {
+        world.command_by(&["setpriv", &user, &group, "--clear-groups"], arguments)
+    } else {
+        world.command(arguments)
+    };
+    Client::connect(command, StartOptions::default())
 }

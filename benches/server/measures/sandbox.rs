@@ -1,0 +1,79 @@
+//! What the sandbox costs, level by level in one run: a keeper that is put up for a new session, and a command in a
+//! session that has one. The floor is the same shell without a server.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::row;
+use crate::driver::Connection;
+use crate::floor;
+use crate::options::{Options, Subject};
+use crate::samples::Samples;
+use crate::table::{Figure, Row};
+
+/// A client may have no more sessions than this, the default one included.
+const SESSIONS: usize = 50;
+const WARM_UP: usize = 10;
+
+pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
+    let landlock = scratch.join("landlock.toml");
+    std::fs::write(&landlock, "[sandbox]\nlevel = \"landlock\"\n").expect("the scratch directory can be written");
+    let landlock = landlock.display().to_string();
+    // From a directory beside, because a configuration inside the project is refused.
+    let project = scratch.join("sandbox-project");
+    std::fs::create_dir_all(&project).expect("the scratch directory can be written");
+    let levels: [(&str, &[&str]); 3] =
+        [("full", &[]), ("landlock", &["--config", &landlock]), ("off", &["--sandbox", "off"])];
+    let subjects: Vec<Subject> = options
+        .servers
+        .iter()
+        .find(|subject| subject.ours)
+        .into_iter()
+        .flat_map(|ours| levels.map(|(level, flags)| with(ours, level, flags)))
+        .collect();
+    subjects.iter().flat_map(|subject| rows(subject, options.rounds, &project)).collect()
+}
+
+fn with(ours: &Subject, level: &str, flags: &[&str]) -> Subject {
+    Subject {
+        name: format!("testudo, level {level}"),
+        words: ours.words[..1].iter().cloned().chain(flags.iter().map(ToString::to_string)).collect(),
+        tool: ours.tool.clone(),
+        template: ours.template.clone(),
+        ours: true,
+    }
+}
+
+fn rows(subject: &Subject, rounds: usize, project: &Path) -> Vec<Row> {
+    let names = ["keeper start and `true` / spawn bash -c true", "`true`, alone / spawn bash -c true"];
+    match samples(subject, rounds, project) {
+        Err(error) => vec![row(subject, names[0], Err(error), None)],
+        Ok((starts, calls, shell)) => [starts, calls]
+            .iter()
+            .zip(names)
+            .map(|(samples, name)| row(subject, name, Ok(Figure::over(samples.median(), shell.median(), "ms")), None))
+            .collect(),
+    }
+}
+
+fn samples(subject: &Subject, rounds: usize, project: &Path) -> anyhow::Result<(Samples, Samples, Samples)> {
+    let mut connection = Connection::open(subject, project)?;
+    let (mut starts, mut calls, mut shell) = (Samples::default(), Samples::default(), Samples::default());
+    for number in 0..SESSIONS {
+        let arguments = json!({ "command": "true", "session": format!("s{number}") });
+        starts.add(connection.call_tool(&subject.tool, &arguments)?);
+        shell.add(floor::spawn_bash("true")?);
+    }
+    for number in 0..rounds + WARM_UP {
+        // With stdin of its own a command gets a fresh shell, so that no shell which waits already hides the cost.
+        let time = connection.call_tool(&subject.tool, &json!({ "command": "true", "stdin": "" }))?;
+        std::thread::sleep(Duration::from_millis(2));
+        if number >= WARM_UP {
+            calls.add(time);
+            shell.add(floor::spawn_bash("true")?);
+        }
+    }
+    Ok((starts, calls, shell))
+}

@@ -1,0 +1,97 @@
+//! The kernel's own count of a session's processes and memory, where somebody has delegated a control group to us: a
+//! systemd user session does, so does being root on a machine whose groups are writable. A group is made beside the one we
+//! are in, because one that has processes of its own can pass no limits on.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::limits::Limits;
+
+/// A group of the session's own.
+pub struct Cgroup {
+    path: PathBuf,
+}
+
+/// Where version 2 is mounted: alone, or beside version 1.
+const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+const NAME: &str = "testudo-";
+
+impl Cgroup {
+    /// None where nothing is delegated; the limits of single processes and the keeper's count hold there.
+    pub fn make(limits: &Limits) -> Option<Self> {
+        let root = MOUNTS.iter().map(Path::new).find(|mount| mount.join("cgroup.controllers").exists())?;
+        let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let name = format!("{NAME}{}", std::process::id());
+        parents(root, &membership).into_iter().find_map(|parent| Self::make_in(&parent, &name, limits).ok())
+    }
+
+    fn make_in(parent: &Path, name: &str, limits: &Limits) -> io::Result<Self> {
+        let passed_on = std::fs::read_to_string(parent.join("cgroup.subtree_control"))?;
+        if !["memory", "pids"].iter().all(|wanted| passed_on.split_whitespace().any(|has| has == *wanted)) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        remove_abandoned(parent);
+        let group = Self { path: parent.join(name) };
+        std::fs::create_dir(&group.path)?;
+        let set = || -> io::Result<()> {
+            std::fs::write(group.path.join("pids.max"), limits.processes.to_string())?;
+            // A little above the limit: the keeper ends what exceeds it with a reason, this is the wall behind.
+            std::fs::write(group.path.join("memory.max"), (limits.memory + limits.memory / 20).to_string())
+        };
+        if let Err(error) = set() {
+            group.remove();
+            return Err(error);
+        }
+        // Not every kernel counts swap.
+        let _ = std::fs::write(group.path.join("memory.swap.max"), "0");
+        Ok(group)
+    }
+
+    /// Everything that the process starts from now on is counted here.
+    pub fn add(&self, pid: i32) -> io::Result<()> {
+        std::fs::write(self.path.join("cgroup.procs"), pid.to_string())
+    }
+
+    /// For a group without processes.
+    pub fn remove(&self) {
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+/// Groups that might pass limits on to one of ours: our own, and the one it is in.
+fn parents(root: &Path, membership: &str) -> Vec<PathBuf> {
+    let Some(own) = membership.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };
+    let own = root.join(own);
+    let above = own.parent().filter(|above| above.starts_with(root)).map(Path::to_owned);
+    [own].into_iter().chain(above).collect()
+}
+
+/// Groups of guards that were killed; one that still has processes cannot be removed and is not.
+fn remove_abandoned(parent: &Path) {
+    let Ok(entries) = std::fs::read_dir(parent) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
+        let _ = std::fs::remove_dir(entry.path());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_made_where_limits_are_passed_on() {
+        let world = tempfile::tempdir().unwrap();
+        let root = world.path();
+        std::fs::create_dir_all(root.join("slice/scope")).unwrap();
+        std::fs::write(root.join("slice/cgroup.subtree_control"), "cpu memory pids\n").unwrap();
+        std::fs::write(root.join("slice/scope/cgroup.subtree_control"), "\n").unwrap();
+        let limits = Limits { processes: 7, memory: 1000, ..Limits::default() };
+        let parents = parents(root, "9:name=systemd:/x\n0::/slice/scope\n");
+        assert_eq!(parents, [root.join("slice/scope"), root.join("slice")]);
+        assert!(Cgroup::make_in(&parents[0], "testudo-1", &limits).is_err());
+        let group = Cgroup::make_in(&parents[1], "testudo-1", &limits).unwrap();
+        group.add(42).unwrap();
+        let read = |name: &str| std::fs::read_to_string(root.join("slice/testudo-1").join(name)).unwrap();
+        assert_eq!([read("pids.max"), read("memory.max"), read("cgroup.procs")], ["7", "1050", "42"]);
+    }
+}
