@@ -42,7 +42,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ("policy", &[]),
     ("sandbox", &["packed", "config"]),
     ("keeper", &["packed", "sandbox"]),
-    ("gate", &["policy"]),
+    ("gate", &["policy", "random"]),
     ("exec", &["keeper", "packed", "sandbox", "gate", "policy", "random", "config"]),
     ("files", &["gate", "policy", "random", "spelling"]),
     ("tools", &["server", "exec", "files", "gate", "policy", "spelling", "sandbox"]),
@@ -112,7 +112,7 @@ fn assert_only_in(modules: &[&str], words: &[&str]) {
 fn few_folders_start_processes_or_open_paths() {
     assert_only_in(&["exec", "keeper"], &["process::Command", "posix_spawn"]);
     assert_only_in(
-        &["files", "exec", "config", "audit", "sandbox", "keeper"],
+        &["files", "exec", "config", "audit", "gate", "sandbox", "keeper"],
         &["std::fs::", "fs::read", "File::open", "rustix::fs::open"],
     );
 }

@@ -16,6 +16,7 @@ pub enum Command {
     Serve,
     Call { tool: String, words: Vec<String> },
     Explain { text: String, json: bool },
+    Revoke { ids: Vec<String> },
     Doctor,
 }
 
@@ -35,6 +36,10 @@ pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
                 text: inner.get_one::<String>("COMMAND").cloned().unwrap_or_default(),
                 json: inner.get_flag("json"),
             },
+            flags: flags(Some(inner)),
+        },
+        Some(("revoke", inner)) => Arguments {
+            command: Command::Revoke { ids: inner.get_many::<String>("ID").into_iter().flatten().cloned().collect() },
             flags: flags(Some(inner)),
         },
         Some(("doctor", inner)) => Arguments { command: Command::Doctor, flags: flags(Some(inner)) },
@@ -97,6 +102,13 @@ pub fn command() -> clap::Command {
                         .help("Shell text, as for the bash tool"),
                 )
                 .arg(Arg::new("json").long("json").action(ArgAction::SetTrue).help("Print the judgement as JSON"))
+                .args(options()),
+        )
+        .subcommand(
+            clap::Command::new("revoke")
+                .about("Take back approvals that a person has given in servers that run now; doctor lists them")
+                .after_help("Examples:\n  testudo revoke 3fa29c\n  testudo revoke all")
+                .arg(Arg::new("ID").required(true).num_args(1..).help("The approval's id, or all"))
                 .args(options()),
         )
         .subcommand(

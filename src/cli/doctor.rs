@@ -1,5 +1,6 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, each shortcoming with its fix.
 
+use super::approvals;
 use crate::config::Config;
 use crate::exec::Shell;
 use crate::sandbox::{Level, Mode, obstacles};
@@ -32,6 +33,10 @@ pub async fn print(config: Config) -> anyhow::Result<()> {
     }
     for line in advice(server.config().sandbox.mode, &found) {
         println!("{line}");
+    }
+    let approvals = approvals::given(&server.config().cache_dir);
+    for (index, line) in approvals::lines(&approvals).iter().enumerate() {
+        println!("{:<15} {line}", if index == 0 { "approvals" } else { "" });
     }
     server.shut_down().await;
     Ok(())

@@ -3,6 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use serde::Serialize;
+
+use super::approvals;
+use crate::gate::ledger::Approval;
 use crate::policy::{Judgement, Subject};
 use crate::server::Server;
 
@@ -13,15 +17,25 @@ pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitC
     let cwd = server.config().directories.project_dir();
     let surroundings = server.surroundings(&server.workplace(&[]));
     let judgement = server.gate().judge(&Subject::ShellText { text, cwd, search_path: None }, &surroundings);
+    let approvals = approvals::given(&server.config().cache_dir);
     if json {
-        println!("{}", serde_json::to_string_pretty(&judgement)?);
+        println!("{}", serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?);
     } else {
-        print!("{}", explanation(&judgement, &server.gate().policy().lines()));
+        print!("{}", explanation(&judgement, &server.gate().policy().lines(), &approvals::lines(&approvals)));
     }
     Ok(ExitCode::from(judgement.verdict as u8))
 }
 
-fn explanation(judgement: &Judgement, rules: &[String]) -> String {
+/// For scripts.
+#[derive(Serialize)]
+struct Explained<'a> {
+    #[serde(flatten)]
+    judgement: &'a Judgement,
+    /// What people have allowed in sessions that live.
+    approvals: &'a [Approval],
+}
+
+fn explanation(judgement: &Judgement, rules: &[String], approvals: &[String]) -> String {
     let mut text = format!("verdict   {}\nreason    {}\n", judgement.verdict, judgement.reason);
     if let Some(rule) = &judgement.rule {
         text.push_str(&format!("rule      {rule}\n"));
@@ -38,9 +52,11 @@ fn explanation(judgement: &Judgement, rules: &[String]) -> String {
             text.push_str(&format!("  {:<5} {}    {}\n", finding.verdict.to_string(), finding.what, finding.reason));
         }
     }
-    text.push_str("\nrules\n");
-    for rule in rules {
-        text.push_str(&format!("  {rule}\n"));
+    for (title, lines) in [("rules", rules), ("approvals", approvals)] {
+        text.push_str(&format!("\n{title}\n"));
+        for line in lines {
+            text.push_str(&format!("  {line}\n"));
+        }
     }
     text
 }

@@ -1,5 +1,6 @@
 //! What a person types. The flags come from [`crate::config::options`], so that help, file and environment agree.
 
+mod approvals;
 mod arguments;
 mod call;
 mod doctor;
@@ -61,6 +62,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start_quiet(&config);
             explain::run(&Server::new(config)?, &text, json)
         }
+        Command::Revoke { ids } => approvals::revoke(&config.cache_dir, &ids),
         Command::Doctor => {
             runtime()?.block_on(doctor::print(config))?;
             Ok(ExitCode::SUCCESS)

@@ -13,6 +13,8 @@ use rustix::fs::{FlockOperation, flock};
 
 /// Bytes a stream may have before it goes to disk.
 const IN_MEMORY: usize = 64 * 1024;
+const STORES: &str = "outputs";
+const LEDGER: &str = "approvals";
 
 #[derive(Debug)]
 pub struct Store {
@@ -26,7 +28,7 @@ pub struct Store {
 impl Store {
     /// Removes what dead servers left; makes nothing until something has to be stored.
     pub fn open(parent: &Path, budget: u64) -> io::Result<Self> {
-        let stores = parent.join("outputs");
+        let stores = parent.join(STORES);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&stores)?;
         remove_abandoned(&stores);
         let directory = stores.join(format!("{}-{}", std::process::id(), crate::random::hex::<8>()));
@@ -65,6 +67,21 @@ impl Store {
         std::fs::create_dir(&directory)?;
         std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
         directory.canonicalize()
+    }
+
+    /// Where this server's approvals are shown; it need not exist.
+    pub fn ledger(&self) -> Option<PathBuf> {
+        self.lock.as_ref().map(|_| self.directory.join(LEDGER))
+    }
+
+    /// The same of every server of this user that lives.
+    pub fn ledgers(parent: &Path) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(parent.join(STORES)).into_iter().flatten().flatten();
+        entries
+            .map(|entry| entry.path())
+            .filter(|directory| !is_abandoned(directory))
+            .map(|it| it.join(LEDGER))
+            .collect()
     }
 
     /// Leaves nothing on disk; called when the server ends, whoever still holds it.
@@ -193,15 +210,16 @@ fn create(path: &Path) -> io::Result<File> {
 /// A directory whose lock nobody holds belongs to a server that is gone.
 fn remove_abandoned(stores: &Path) {
     let Ok(entries) = std::fs::read_dir(stores) else { return };
-    for directory in entries.flatten().map(|entry| entry.path()) {
-        let free = match File::open(directory.join("lock")) {
-            Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
-            // Between making its directory and its lock a server is a moment old, a broken one is not.
-            Err(_) => older_than_a_minute(&directory),
-        };
-        if free {
-            let _ = std::fs::remove_dir_all(&directory);
-        }
+    for directory in entries.flatten().map(|entry| entry.path()).filter(|directory| is_abandoned(directory)) {
+        let _ = std::fs::remove_dir_all(&directory);
+    }
+}
+
+fn is_abandoned(directory: &Path) -> bool {
+    match File::open(directory.join("lock")) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        // Between making its directory and its lock a server is a moment old, a broken one is not.
+        Err(_) => older_than_a_minute(directory),
     }
 }
 

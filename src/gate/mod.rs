@@ -4,6 +4,7 @@
 
 mod approvals;
 mod gate;
+pub mod ledger;
 mod machine;
 mod permitted;
 mod question;

@@ -70,7 +70,7 @@ impl Client {
     pub fn session(
         &self,
         name: Option<&str>,
-        make: impl FnOnce(Option<Workplace>) -> Session,
+        make: impl FnOnce(Option<Workplace>, String) -> Session,
     ) -> Result<Arc<Session>, ToolError> {
         let name = name.unwrap_or_default();
         let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -90,7 +90,9 @@ impl Client {
             return Err(ToolError::new(format!("there are {MOST_SESSIONS} sessions already"))
                 .hint(format!("Use one of them: {}", sessions.keys().cloned().collect::<Vec<_>>().join(", "))));
         }
-        let session = Arc::new(make(lock(&self.workplace).clone()));
+        let shown = if name.is_empty() { "default" } else { name };
+        let shown = format!("session {shown} of {}", self.principal);
+        let session = Arc::new(make(lock(&self.workplace).clone(), shown));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
     }

@@ -83,7 +83,7 @@ impl Context {
 
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let session = self.client.session(name, |workplace| self.server.new_session(workplace))?;
+        let session = self.client.session(name, |workplace, name| self.server.new_session(workplace, name))?;
         Ok(self.used.get_or_init(|| session).clone())
     }
 }

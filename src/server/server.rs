@@ -7,7 +7,8 @@ use super::keepers::Keepers;
 use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
 use crate::config::Config;
 use crate::exec::{self, Shell, Store};
-use crate::gate::{Gate, Machine, Surroundings};
+use crate::gate::ledger::Ledger;
+use crate::gate::{Approvals, Gate, Machine, Surroundings};
 use crate::policy::{Policy, RuleError};
 use crate::tools::{self, Entry, ToolError, ToolOutput};
 
@@ -172,12 +173,13 @@ impl Server {
         }
     }
 
-    /// As every session begins.
-    pub fn new_session(&self, workplace: Option<Workplace>) -> Session {
+    /// As every session begins; `name` is for people.
+    pub fn new_session(&self, workplace: Option<Workplace>, name: String) -> Session {
         let environment = self.environment();
         let workplace = workplace.unwrap_or_else(|| self.workplace(&[]));
         let keepers = Keepers::new(self.confinement.clone(), self.store.temporary_directory());
-        Session::new(workplace, environment, self.config.files.deny.clone(), keepers)
+        let approvals = Approvals::new(Ledger::new(self.store.ledger()), name);
+        Session::new(workplace, environment, self.config.files.deny.clone(), keepers, approvals)
     }
 
     /// Ends every session with all its processes; safe to call more than once.

@@ -54,6 +54,7 @@ impl Session {
         environment: Vec<(OsString, OsString)>,
         deny: DenyGlobs,
         keepers: Keepers,
+        approvals: Approvals,
     ) -> Self {
         Self {
             nonce: crate::random::hex::<8>(),
@@ -66,7 +67,7 @@ impl Session {
             kept: Mutex::default(),
             tasks: Tasks::default(),
             next_shell: NextShell::default(),
-            approvals: Approvals::default(),
+            approvals,
         }
     }
 
@@ -219,6 +220,7 @@ impl Session {
             let _ = task.await;
         }
         self.tasks.clear();
+        self.approvals.end();
         drop(self.next_shell.take().await);
         self.keepers.end().await;
     }

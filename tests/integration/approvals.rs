@@ -174,3 +174,51 @@ fn in_the_newest_lifecycle_an_answer_fits_its_own_call_once() {
     let forged = server.request("tools/call", answer(&json!("forged"), "once"));
     assert_eq!(forged["resultType"], "input_required", "a forged state is none");
 }
+
+#[test]
+fn what_is_approved_can_be_seen_and_taken_back_while_the_server_runs() {
+    let world = World::new();
+    let person = Person::new();
+    let mut server = asking(&world, &person);
+    let testudo = |words: &[&str]| {
+        let output = world.run(words);
+        (String::from_utf8(output.stdout).unwrap(), output.status.code().unwrap())
+    };
+    assert!(testudo(&["doctor"]).0.contains("approvals       none"));
+    person.will(choice("session"));
+    server.bash("touch one").ok();
+    person.will(choice("program"));
+    server.bash("touch two").ok();
+    let listed = testudo(&["doctor"]).0;
+    let explained = testudo(&["explain", "touch three"]).0;
+    for part in ["command `touch one` in ", "program touch", "session default of local, server "] {
+        assert!(listed.contains(part) && explained.contains(part), "{part} is missing in {listed} or {explained}");
+    }
+    let json: Value = serde_json::from_str(&testudo(&["explain", "--json", "ls"]).0).unwrap();
+    let approvals = json["approvals"].as_array().unwrap();
+    let id = approvals.iter().find(|approval| approval["program"] == "touch").unwrap()["id"].as_str().unwrap();
+    assert_eq!(testudo(&["revoke", "nonsense"]).1, 1);
+    let (told, code) = testudo(&["revoke", id]);
+    assert!(code == 0 && told.contains("program touch"), "{told}");
+    person.will(choice("deny"));
+    let before = person.questions();
+    server.bash("touch one").ok();
+    assert_eq!(person.questions(), before, "the other approval still holds");
+    assert!(server.bash("touch three").err().contains("refused by the user"));
+    assert_eq!(testudo(&["revoke", "all"]).1, 0);
+    assert!(server.bash("touch one").err().contains("refused by the user"));
+    drop(server);
+    assert!(testudo(&["doctor"]).0.contains("approvals       none"));
+}
+
+#[test]
+fn no_command_can_see_or_make_an_approval() {
+    let world = World::new();
+    let person = Person::new();
+    person.will(choice("session"));
+    let mut server = world.server_with(&["--ask", "touch"], person.options());
+    server.bash("touch one").ok();
+    let cache = world.home().join(".cache/testudo");
+    let found = server.bash(&format!("find {} -path '*approvals*' 2>/dev/null | wc -l", cache.display())).ok();
+    assert!(found.contains("stdout:\n0\n"), "{found}");
+}
