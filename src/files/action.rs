@@ -1,6 +1,7 @@
 //! What the file tools ask permission for. Each action holds the very handle it is about, so that what was permitted is
 //! what happens, whatever the path leads to by then.
 
+use crate::policy::action::Shown;
 use crate::policy::{Action, Subject};
 
 use super::{Asked, Entry, Target};
@@ -17,6 +18,16 @@ pub struct ReadFile {
 pub struct WriteFile {
     pub asked: Asked,
     pub target: Target,
+    pub protected: Option<Protected>,
+}
+
+/// What makes a write a question.
+#[derive(Debug)]
+pub struct Protected {
+    /// The name that the file falls under.
+    pub name: String,
+    /// What would be written, for the person who decides.
+    pub change: String,
 }
 
 /// Look through the files and names below a directory, or through one file.
@@ -38,11 +49,17 @@ impl Action for ReadFile {
 
 impl Action for WriteFile {
     fn subject(&self) -> Subject<'_> {
-        Subject::Write(self.target.path())
+        let protected = self.protected.as_ref().map(|protected| protected.name.as_str());
+        Subject::Write { path: self.target.path(), protected }
     }
 
     fn summary(&self) -> String {
         format!("write {}", self.target.path().display())
+    }
+
+    fn shown(&self) -> Shown {
+        let change = self.protected.as_ref().map(|protected| format!("\n{}", protected.change)).unwrap_or_default();
+        Shown { text: self.summary() + &change, cwd: None, description: None }
     }
 }
 

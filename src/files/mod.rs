@@ -50,7 +50,7 @@ mod walk;
 mod window;
 mod write;
 
-pub use action::{ReadFile, SearchFiles, WriteFile};
+pub use action::{Protected, ReadFile, SearchFiles, WriteFile};
 pub use asked::Asked;
 pub use create::create;
 pub use decoder::Decoder;

@@ -22,7 +22,7 @@ impl Surroundings {
                 (cwd, search_path.is_none_or(|path| *path == self.search_path))
             }
             Subject::Words { cwd, .. } => (cwd, true),
-            Subject::Input(_) | Subject::Read(_) | Subject::Write(_) => (&self.project_dir, true),
+            Subject::Input(_) | Subject::Read(_) | Subject::Write { .. } => (&self.project_dir, true),
         };
         Scene {
             cwd: cwd.to_owned(),

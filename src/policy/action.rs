@@ -15,8 +15,9 @@ pub enum Subject<'a> {
     Input(&'a str),
     /// Content of a file or names in a directory, by the path that links lead to.
     Read(&'a Path),
-    /// A file to make or change, by the path that links lead to.
-    Write(&'a Path),
+    /// A file to make or change, by the path that links lead to. What stands under a protected name runs or is believed
+    /// outside the sandbox later; then the name is given.
+    Write { path: &'a Path, protected: Option<&'a str> },
 }
 
 /// Something that needs permission before it happens.

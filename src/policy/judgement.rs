@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::{Rule, Verdict};
@@ -71,6 +73,20 @@ impl Finding {
         let change =
             (verdict == Verdict::Ask).then(|| "write it in a plainer form, or have a person approve it".to_owned());
         Self { what: what.to_owned(), program: None, verdict, reason: reason.to_owned(), rule: None, change }
+    }
+
+    /// A file that is run or believed later, outside the sandbox.
+    pub(super) fn protected(path: &Path, name: &str) -> Self {
+        Self {
+            what: format!("write {}", path.display()),
+            program: None,
+            verdict: Verdict::Ask,
+            reason: format!(
+                "{name} is a protected name: what stands there runs or is believed outside the sandbox later"
+            ),
+            rule: None,
+            change: Some("a person has to approve it; the names are sandbox.protect in the configuration".to_owned()),
+        }
     }
 
     /// Decided by a rule.

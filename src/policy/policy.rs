@@ -91,11 +91,16 @@ impl Policy {
     }
 
     pub fn judge(&self, subject: &Subject<'_>, scene: &Scene, programs: &dyn Programs) -> Judgement {
+        if let Subject::Write { path, protected: Some(name) } = subject {
+            return Judgement::of(vec![Finding::protected(path, name)], "");
+        }
         if !self.has_sources() {
             return Judgement::unruled();
         }
         match subject {
-            Subject::Read(_) | Subject::Write(_) => Judgement::of(Vec::new(), "the scope is the limit of file tools"),
+            Subject::Read(_) | Subject::Write { .. } => {
+                Judgement::of(Vec::new(), "the scope is the limit of file tools")
+            }
             Subject::ShellText { text, .. } => self.judge_text(text, scene, programs),
             Subject::Input(text) => self.judge_input(text, scene, programs),
             Subject::Words { words, .. } => {

@@ -1,6 +1,6 @@
 //! Names that commands may not write, because what stands there is run or believed outside the sandbox later.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// `sandbox.protect`, ready to be compared with paths.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,11 @@ pub struct Names {
 struct Pattern {
     written: String,
     names: Vec<String>,
+}
+
+/// What git believes about a repository. Commands write it in ordinary work and are looked after by the sentry.
+pub fn git_configuration() -> Names {
+    Names::new(&[".git/config", ".git/config.worktree", ".git/commondir", ".git/modules/*/config"].map(str::to_owned))
 }
 
 impl Names {
@@ -41,6 +46,13 @@ impl Names {
             names.len() >= pattern.names.len() && pattern.matches(&names[names.len() - pattern.names.len()..])
         };
         self.patterns.iter().any(ends)
+    }
+
+    /// The protected name itself that a path is or lies below.
+    pub fn standing(&self, relative: &Path) -> Option<PathBuf> {
+        let mut shorter: Vec<&Path> = relative.ancestors().collect();
+        shorter.reverse();
+        shorter.into_iter().find(|path| self.is_one(path)).map(Path::to_owned)
     }
 
     /// What to look for in one directory: the paths of the rules, with `*` only where a directory has to be listed.
@@ -108,5 +120,7 @@ mod tests {
         assert!(names().is_one(Path::new("x/.claude")));
         assert!(!names().is_one(Path::new("x/.claude/y")));
         assert!(!names().is_one(Path::new("x/.git")));
+        assert_eq!(names().standing(Path::new("x/.claude/y/z")), Some("x/.claude".into()));
+        assert_eq!(names().standing(Path::new("x/.git/y")), None);
     }
 }

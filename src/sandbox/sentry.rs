@@ -95,11 +95,24 @@ impl Sentry {
         }
     }
 
-    /// A name that somebody was allowed to write.
-    pub fn trust(&mut self, path: PathBuf) {
+    fn trust(&mut self, path: PathBuf) {
         // A link cannot be covered by a mount, so it is remembered in any case.
         let content = (!self.mounted || path.is_symlink()).then(|| Snapshot::of(&path));
         self.known.insert(path, content);
+    }
+
+    /// A file that somebody was allowed to write, by its real path; the names that have to be made read-only for it.
+    pub fn written(&mut self, path: &Path) -> Vec<PathBuf> {
+        let root = self.root_of(path);
+        if let Some(config) = self.configs.get_mut(path) {
+            *config = Config { stamp: stamp_of(path), text: read(&root, path) };
+        }
+        let name = path.strip_prefix(&root).ok().and_then(|relative| self.names.standing(relative));
+        let Some(name) = name.map(|name| root.join(name)) else { return Vec::new() };
+        // A mount over a file goes with the file when another takes its place.
+        let open = !self.known.contains_key(&name) || !name.is_dir();
+        self.trust(name.clone());
+        if open { vec![name] } else { Vec::new() }
     }
 
     fn look(&self, reach: Reach) -> Vec<(PathBuf, Found)> {

@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
-use crate::sandbox::protect::Names;
+use crate::sandbox::protect::{self, Names};
 use crate::sandbox::sentry::{Reach, Sentry};
 use crate::sandbox::settings::{Switch, WantedLevel};
 use crate::sandbox::support::Finding;
@@ -20,6 +20,8 @@ use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
 #[derive(Debug)]
 pub struct Confinement {
     settings: Settings,
+    /// Names that commands may not write, and file tools only after a question.
+    names: Names,
     /// Directories that stay visible whatever the sandbox hides around them.
     visible: Vec<PathBuf>,
     /// Files of ours that no command shall read.
@@ -79,6 +81,7 @@ impl Confinement {
         let own = [Some(config.cache_dir.clone()), config.file.clone()].into_iter().flatten();
         Self {
             settings: config.sandbox.clone(),
+            names: Names::new(&config.sandbox.protect),
             visible,
             own: own.filter_map(|path| path.canonicalize().ok()).collect(),
             environment: config.environment.clone(),
@@ -120,6 +123,14 @@ impl Confinement {
         self.walk(scope, level).await
     }
 
+    /// The protected name that a path falls under, seen from a directory in scope. Nothing is protected where commands may
+    /// write everything.
+    pub fn protecting(&self, relative: &Path) -> Option<String> {
+        let git = || protect::git_configuration().protecting(relative).map(str::to_owned);
+        let name = self.names.protecting(relative).map(str::to_owned).or_else(git);
+        name.filter(|_| self.settings.mode != Mode::Off)
+    }
+
     /// Looks through the scope while the agent still thinks: a large one takes a while.
     pub fn prepare_sentry(self: &Arc<Self>, scope: Vec<PathBuf>) {
         let level = self.found_so_far().map_or(Level::None, |found| found.level);
@@ -132,7 +143,7 @@ impl Confinement {
         if self.settings.mode != Mode::WorkspaceWrite || level == Level::None || scope.is_empty() {
             return None;
         }
-        let (names, scope) = (Names::new(&self.settings.protect), scope.to_vec());
+        let (names, scope) = (self.names.clone(), scope.to_vec());
         let walk = move || Sentry::new(names, scope, level == Level::Full);
         tokio::task::spawn_blocking(walk).await.ok()
     }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use super::Confinement;
 use super::confinement::TooWeak;
+use super::{Confinement, Workplace};
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::sentry::{Reach, Report, Sentry};
 use crate::sandbox::{Level, explain};
@@ -178,11 +178,16 @@ impl Keepers {
         }
     }
 
-    /// A protected name that a person has allowed to be written: what stands there now is as it should be.
-    pub fn trust(&self, path: &Path) {
-        if let Some(sentry) = lock(&self.sentry).as_mut() {
-            sentry.trust(path.to_owned());
-        }
+    /// The protected name that a file in that workplace falls under.
+    pub fn protecting(&self, workplace: &Workplace, path: &Path) -> Option<String> {
+        self.confinement.protecting(&workplace.below(path)?)
+    }
+
+    /// A file under a protected name was written with a person's permission: what stands there now is as it should be.
+    pub async fn written(&self, path: &Path) {
+        let Ok(path) = path.canonicalize() else { return };
+        let protect = lock(&self.sentry).as_mut().map(|sentry| sentry.written(&path)).unwrap_or_default();
+        self.act_on(Some(Report { notes: Vec::new(), protect })).await;
     }
 
     /// Notes why something was refused, if a failed command's words and the profile together say so.

@@ -39,6 +39,12 @@ impl Workplace {
         real
     }
 
+    /// A path as seen from the directory that it lies in, by either name of that.
+    pub fn below(&self, path: &Path) -> Option<PathBuf> {
+        let directories = self.directories.iter().cloned().chain(self.real_directories());
+        directories.into_iter().find_map(|directory| path.strip_prefix(directory).ok().map(Path::to_owned))
+    }
+
     pub fn contains(&self, path: &Path) -> bool {
         self.directories.iter().any(|directory| path.starts_with(directory))
     }

@@ -31,10 +31,10 @@ impl Tool for CreateFile {
 /// Shared with `str_replace_editor`.
 pub async fn create(context: &Context, path: &str, content: String) -> Result<ToolOutput, ToolError> {
     let session = context.session(None)?;
-    let permitted = file::to_write(context, &session, path).await?;
-    let (scope, settings) = (session.scope(), context.server.config().files.clone());
-    let text = file::blocking(move || {
-        let notes = files::create(&permitted, &content, &scope, &settings, session.seen_files())?;
+    let permitted = file::to_write(context, &session, path, || content.clone()).await?;
+    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let text = file::write(&session, permitted, move |permitted| {
+        let notes = files::create(permitted, &content, &scope, &settings, seen.seen_files())?;
         let path = permitted.asked.shown();
         let told = format!("Created {} ({} bytes)", path.display(), content.len());
         Ok(told + &file::remarks(&notes))

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ToolError;
-use crate::files::{Asked, FileError, SearchFiles, Target, WriteFile};
+use crate::files::{Asked, FileError, Protected, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session};
 
@@ -24,19 +24,39 @@ pub async fn blocking<T: Send + 'static>(
     }
 }
 
-/// A place to write, permitted. In read-only mode there is none.
+/// A place to write, permitted. In read-only mode there is none. `change` is what a person who is asked gets to see.
 pub async fn to_write(
     context: &Context,
     session: &Arc<Session>,
     path: &str,
+    change: impl FnOnce() -> String,
 ) -> Result<Permitted<WriteFile>, ToolError> {
     let asked = asked(context, session, path)?;
     if context.server.config().files.read_only {
         return Err(FileError::ReadOnly { path: path.to_owned() }.into());
     }
     let scope = session.scope();
-    let writing = blocking(move || Ok(WriteFile { target: Target::find(&scope, &asked)?, asked })).await?;
-    context.permit(writing).await
+    let target = blocking({
+        let asked = asked.clone();
+        move || Target::find(&scope, &asked)
+    });
+    let target = target.await?;
+    let name = session.keepers().protecting(&session.workplace(), target.path());
+    let protected = name.map(|name| Protected { name, change: change() });
+    context.permit(WriteFile { asked, target, protected }).await
+}
+
+/// Does the writing. A protected name that was written with permission is as it should be from then on.
+pub async fn write<T: Send + 'static>(
+    session: &Arc<Session>,
+    permitted: Permitted<WriteFile>,
+    work: impl FnOnce(&Permitted<WriteFile>) -> Result<T, FileError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let (result, permitted) = blocking(move || Ok((work(&permitted), permitted))).await?;
+    if permitted.protected.is_some() && result.is_ok() {
+        session.keepers().written(permitted.target.path()).await;
+    }
+    Ok(result?)
 }
 
 /// A place to search, permitted; without a path, the session's cwd.

@@ -45,11 +45,12 @@ pub async fn replace(
     all: bool,
 ) -> Result<ToolOutput, ToolError> {
     let session = context.session(None)?;
-    let permitted = file::to_write(context, &session, path).await?;
-    let (scope, settings) = (session.scope(), context.server.config().files.clone());
-    let text = file::blocking(move || {
-        let editor = Editor { scope: &scope, settings: &settings, seen: session.seen_files() };
-        let edited = editor.replace(&permitted, &ReplaceRequest { old: &old, new: &new, all })?;
+    let change = || format!("replace:\n{old}\nwith:\n{new}");
+    let permitted = file::to_write(context, &session, path, change).await?;
+    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let text = file::write(&session, permitted, move |permitted| {
+        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
+        let edited = editor.replace(permitted, &ReplaceRequest { old: &old, new: &new, all })?;
         let path = permitted.asked.shown();
         let told = if all {
             format!("Replaced {} occurrences in {}", edited.count, path.display())

@@ -70,11 +70,11 @@ fn needed<T>(name: &str, command: &str, value: Option<T>) -> Result<T, ToolError
 
 async fn insert(context: &Context, path: &str, line: i64, text: String) -> Result<ToolOutput, ToolError> {
     let session = context.session(None)?;
-    let permitted = file::to_write(context, &session, path).await?;
-    let (scope, settings) = (session.scope(), context.server.config().files.clone());
-    let told = file::blocking(move || {
-        let editor = Editor { scope: &scope, settings: &settings, seen: session.seen_files() };
-        let edited = editor.insert(&permitted, line, &text)?;
+    let permitted = file::to_write(context, &session, path, || format!("insert after line {line}:\n{text}")).await?;
+    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let told = file::write(&session, permitted, move |permitted| {
+        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
+        let edited = editor.insert(permitted, line, &text)?;
         let path = permitted.asked.shown();
         Ok(format!("Inserted in {}\n\n{}{}", path.display(), edited.snippet, file::remarks(&edited.notes)))
     });

@@ -1,48 +1,8 @@
 //! Asking the person: both lifecycles, the four choices, and everything that is not a yes.
 
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
 
-use crate::support::{Client, StartOptions, World};
-
-/// A person who answers as scripted and remembers what they were asked.
-#[derive(Clone)]
-struct Person {
-    answer: Arc<Mutex<Value>>,
-    asked: Arc<Mutex<Vec<Value>>>,
-}
-
-impl Person {
-    fn new() -> Self {
-        Self { answer: Arc::new(Mutex::new(choice("once"))), asked: Arc::default() }
-    }
-
-    fn will(&self, answer: Value) {
-        *self.answer.lock().unwrap() = answer;
-    }
-
-    fn questions(&self) -> usize {
-        self.asked.lock().unwrap().len()
-    }
-
-    fn options(&self) -> StartOptions {
-        let person = self.clone();
-        StartOptions {
-            capabilities: json!({"elicitation": {"form": {}}}),
-            answers: Arc::new(move |method, params| {
-                assert_eq!(method, "elicitation/create");
-                person.asked.lock().unwrap().push(params.clone());
-                Some(person.answer.lock().unwrap().clone())
-            }),
-            ..StartOptions::default()
-        }
-    }
-}
-
-fn choice(decision: &str) -> Value {
-    json!({"action": "accept", "content": {"decision": decision}})
-}
+use crate::support::{Client, Person, StartOptions, World, choice};
 
 fn asking(world: &World, person: &Person) -> Client {
     world.server_with(&["--ask", "touch", "--deny", "rm"], person.options())
@@ -55,7 +15,7 @@ fn the_question_shows_what_would_run_and_only_a_yes_runs_it() {
     let mut server = asking(&world, &person);
     let call = json!({"command": "touch a\u{202e}b", "description": "make a file"});
     server.call("bash", call).ok();
-    let question = person.asked.lock().unwrap()[0].clone();
+    let question = person.question(0);
     let message = question["message"].as_str().unwrap();
     for part in ["touch a<U+202E>b", "make a file", world.project().to_str().unwrap(), "why you are asked: "] {
         assert!(message.contains(part), "{part} is missing in {message}");

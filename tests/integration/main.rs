@@ -20,6 +20,7 @@ mod lifecycle;
 mod output;
 mod policy;
 mod posix_shell;
+mod protected_files;
 mod protocol;
 mod roots;
 mod run_shell_command;

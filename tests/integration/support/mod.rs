@@ -3,6 +3,7 @@
 mod client;
 mod http;
 mod inside;
+mod person;
 mod processes;
 mod reply;
 mod world;
@@ -10,6 +11,7 @@ mod world;
 pub use client::{Client, StartOptions};
 pub use http::{Exchange, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
+pub use person::{Person, choice};
 pub use processes::{alive, descendants, until, with_word};
 pub use reply::Reply;
 pub use world::{World, nap, text};

@@ -1,0 +1,48 @@
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use super::StartOptions;
+
+/// A person who answers as scripted and remembers what they were asked.
+#[derive(Clone)]
+pub struct Person {
+    answer: Arc<Mutex<Value>>,
+    asked: Arc<Mutex<Vec<Value>>>,
+}
+
+impl Person {
+    pub fn new() -> Self {
+        Self { answer: Arc::new(Mutex::new(choice("once"))), asked: Arc::default() }
+    }
+
+    pub fn will(&self, answer: Value) {
+        *self.answer.lock().unwrap() = answer;
+    }
+
+    pub fn questions(&self) -> usize {
+        self.asked.lock().unwrap().len()
+    }
+
+    /// What it was asked, in order.
+    pub fn question(&self, index: usize) -> Value {
+        self.asked.lock().unwrap()[index].clone()
+    }
+
+    pub fn options(&self) -> StartOptions {
+        let person = self.clone();
+        StartOptions {
+            capabilities: json!({"elicitation": {"form": {}}}),
+            answers: Arc::new(move |method, params| {
+                assert_eq!(method, "elicitation/create");
+                person.asked.lock().unwrap().push(params.clone());
+                Some(person.answer.lock().unwrap().clone())
+            }),
+            ..StartOptions::default()
+        }
+    }
+}
+
+pub fn choice(decision: &str) -> Value {
+    json!({"action": "accept", "content": {"decision": decision}})
+}
