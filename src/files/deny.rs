@@ -2,11 +2,13 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// `--deny-dir`: globs that are out of bounds, together with everything below what they match.
+/// What is out of bounds, together with everything below it: the globs of `--deny-dir`, and secrets that lie in the scope.
 #[derive(Clone, Debug)]
 pub struct DenyGlobs {
     patterns: Vec<Pattern>,
     set: GlobSet,
+    /// Real paths.
+    secrets: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -38,17 +40,28 @@ impl DenyGlobs {
             }
         }
         let set = set.build().map_err(|error| error.to_string())?;
-        Ok(Self { patterns, set })
+        Ok(Self { patterns, set, secrets: Vec::new() })
+    }
+
+    /// The same, and what no command may read either.
+    #[must_use]
+    pub fn and_secrets(self, secrets: Vec<PathBuf>) -> Self {
+        Self { secrets, ..self }
     }
 
     pub fn is_empty(&self) -> bool {
-        self.patterns.is_empty()
+        self.patterns.is_empty() && self.secrets.is_empty()
     }
 
     /// The pattern that forbids this path or a directory above it; `root` is where the scope begins.
     pub fn matching(&self, root: &Path, path: &Path) -> Option<&str> {
         if self.is_empty() {
             return None;
+        }
+        // A scope that begins inside a secret was named by somebody who may.
+        let secret = self.secrets.iter().find(|secret| path.starts_with(secret) && secret.starts_with(root));
+        if let Some(secret) = secret {
+            return secret.to_str().or(Some("secrets"));
         }
         path.ancestors().find_map(|part| {
             let inside = part.starts_with(root);
@@ -62,7 +75,7 @@ impl DenyGlobs {
 
     /// The same for one name of a walk, whose parents were looked at before.
     pub fn hides(&self, path: &Path) -> bool {
-        !self.is_empty() && self.set.is_match(path)
+        !self.is_empty() && (self.set.is_match(path) || self.secrets.iter().any(|secret| secret == path))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -27,7 +27,7 @@ pub struct Confinement {
     /// Files of ours that no command shall read.
     own: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    places: OnceCell<Places>,
+    places: OnceLock<Places>,
     found: OnceCell<Found>,
     /// The keeper of the trial, for whoever wants one with the same profile.
     spare: Mutex<Option<Keeper>>,
@@ -85,7 +85,7 @@ impl Confinement {
             visible,
             own: own.filter_map(|path| path.canonicalize().ok()).collect(),
             environment: config.environment.clone(),
-            places: OnceCell::new(),
+            places: OnceLock::new(),
             found: OnceCell::new(),
             spare: Mutex::default(),
             prepared: Mutex::default(),
@@ -167,7 +167,7 @@ impl Confinement {
                 shortfalls: found.shortfalls.clone(),
             });
         }
-        Ok(self.profile_at(found.level, scope, tmp).await)
+        Ok(self.profile_at(found.level, scope, tmp))
     }
 
     async fn find(&self, scope: &[PathBuf], tmp: &Path) -> Found {
@@ -183,7 +183,7 @@ impl Confinement {
             }
         };
         for level in levels {
-            match try_out(self.profile_at(*level, scope, tmp).await).await {
+            match try_out(self.profile_at(*level, scope, tmp)).await {
                 Ok((keeper, findings)) => {
                     let broken = findings.iter().filter(|finding| !finding.held).map(|finding| &finding.promise);
                     let broken: Vec<String> =
@@ -202,8 +202,8 @@ impl Confinement {
         found
     }
 
-    async fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path) -> Profile {
-        let places = self.places.get_or_init(|| async { self.look() }).await;
+    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path) -> Profile {
+        let places = self.places();
         let writable = match self.settings.mode {
             Mode::WorkspaceWrite => outermost(scope.iter().chain(&places.caches)),
             Mode::ReadOnly | Mode::Off => Vec::new(),
@@ -231,13 +231,24 @@ impl Confinement {
         }
     }
 
-    fn look(&self) -> Places {
-        let home = self.home();
-        let variable = |name: &str| variable(&self.environment, name);
-        Places {
-            caches: caches::directories(&self.settings.caches, home, variable),
-            secrets: secrets::paths(home, &self.own),
+    /// Secrets inside these directories, for file tools: what commands cannot read, they do not read either.
+    pub fn secrets_in(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
+        if self.settings.mode == Mode::Off {
+            return Vec::new();
         }
+        let inside = |secret: &&PathBuf| directories.iter().any(|directory| secret.starts_with(directory));
+        self.places().secrets.iter().filter(inside).cloned().collect()
+    }
+
+    fn places(&self) -> &Places {
+        self.places.get_or_init(|| {
+            let home = self.home();
+            let variable = |name: &str| variable(&self.environment, name);
+            Places {
+                caches: caches::directories(&self.settings.caches, home, variable),
+                secrets: secrets::paths(home, &self.own),
+            }
+        })
     }
 
     fn home(&self) -> Option<&Path> {

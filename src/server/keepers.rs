@@ -178,6 +178,11 @@ impl Keepers {
         }
     }
 
+    /// See [`Confinement::secrets_in`].
+    pub fn secrets_in(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
+        self.confinement.secrets_in(directories)
+    }
+
     /// The protected name that a file in that workplace falls under.
     pub fn protecting(&self, workplace: &Workplace, path: &Path) -> Option<String> {
         self.confinement.protecting(&workplace.below(path)?)

@@ -101,7 +101,8 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let scope = Scope::new(roots, self.deny.clone());
+        let secrets = self.keepers.secrets_in(&lock(&self.workplace).real_directories());
+        let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
         }

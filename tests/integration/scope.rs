@@ -152,3 +152,30 @@ fn exchanging_directories_meanwhile_leaks_nothing_in_ten_thousand_calls() {
     assert_eq!(left, ["f"]);
     assert_eq!(std::fs::read_to_string(world.outside().join("f")).unwrap(), "outside\n");
 }
+
+#[test]
+fn secrets_in_the_scope_are_out_of_bounds_for_file_tools_too() {
+    let world = World::new();
+    let home = world.home();
+    for (name, text) in [(".ssh/id_rsa", "needle"), (".netrc", "needle"), ("work/notes", "needle")] {
+        std::fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
+        std::fs::write(home.join(name), text).unwrap();
+    }
+    symlink(home.join(".ssh"), home.join("work/keys")).unwrap();
+    let project = text(&home);
+    let mut server = world.server(&["--project-dir", &project]);
+    for path in [".ssh/id_rsa", ".netrc", "work/keys/id_rsa", ".ssh"] {
+        let error = server.call("view", json!({ "path": path })).err();
+        assert!(error.starts_with("access denied: ") && error.contains("matches deny pattern"), "{path}: {error}");
+    }
+    let error = server.call("create_file", json!({ "path": ".ssh/authorized_keys", "content": "x" })).err();
+    assert!(error.starts_with("access denied: "), "{error}");
+    let found = server.call("grep", json!({ "pattern": "needle", "no_ignore": true })).ok();
+    assert!(found.contains("work/notes") && !found.contains("id_rsa") && !found.contains(".netrc"), "{found}");
+    let found = server.call("find", json!({ "pattern": "**/id_rsa" })).ok();
+    assert!(!found.contains("id_rsa"), "{found}");
+    let listed = server.call("view", json!({ "path": "." })).ok();
+    assert!(listed.contains("work/") && !listed.contains(".ssh/\n"), "{listed}");
+    let mut open = world.server(&["--project-dir", &project, "--sandbox", "off"]);
+    assert!(open.call("view", json!({ "path": ".netrc" })).ok().contains("needle"));
+}
