@@ -1,5 +1,7 @@
 //! Reading a stored output again: a page, the tail, or the lines that match, at constant memory whatever its size.
 
+use std::ops::ControlFlow;
+
 use regex::bytes::Regex;
 
 use super::Recording;
@@ -39,21 +41,20 @@ const LONGEST_LINE: usize = 30_000;
 
 /// Walks over the output; what is shown is cleaned, what is stored stays as it was.
 pub fn read(recording: &Recording, request: &Request) -> Result<Page, PageError> {
-    let mut page = Paging::new(request, || {
-        let mut total = 0;
-        each_line(recording, |number, _| total = number)?;
-        Ok::<_, PageError>(total)
-    })?;
-    each_line(recording, |number, line| page.add(number, line))?;
+    let mut page = Paging::new(request, total_lines(recording)?);
+    each_line(recording, page.first, |number, line| page.add(number, line))?;
     Ok(page.page)
 }
 
 /// The same for text at hand, such as a terminal's screen with what scrolled off it.
 pub fn page_of_text(text: &str, request: &Request) -> Page {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let Ok(mut page) = Paging::new(request, || Ok::<_, std::convert::Infallible>(lines.len() as u64));
-    for (number, line) in (1..).zip(lines) {
-        page.add(number, line.as_bytes());
+    let mut page = Paging::new(request, lines.len() as u64);
+    let first = usize::try_from(page.first).unwrap_or(usize::MAX);
+    for (number, line) in (1..).zip(lines).skip(first - 1) {
+        if page.add(number, line.as_bytes()).is_break() {
+            break;
+        }
     }
     page.page
 }
@@ -68,24 +69,23 @@ struct Paging<'a> {
 }
 
 impl<'a> Paging<'a> {
-    /// A tail has to know first how many lines there are.
-    fn new<E>(request: &'a Request, total: impl FnOnce() -> Result<u64, E>) -> Result<Self, E> {
+    fn new(request: &'a Request, total_lines: u64) -> Self {
         let (first, most) = match request.tail {
-            Some(tail) => ((total()? + 1).saturating_sub(tail).max(1), tail),
+            Some(tail) => ((total_lines + 1).saturating_sub(tail).max(1), tail),
             None => (request.from_line.unwrap_or(1).max(1), request.max_lines.unwrap_or(DEFAULT_LINES)),
         };
-        Ok(Self { request, first, most, characters: 0, page: Page::default() })
+        Self { request, first, most, characters: 0, page: Page { total_lines, ..Page::default() } }
     }
 
-    fn add(&mut self, number: u64, line: &[u8]) {
-        self.page.total_lines = number;
+    /// Breaks when no later line can be wanted.
+    fn add(&mut self, number: u64, line: &[u8]) -> ControlFlow<()> {
         let matches = |pattern: &Regex| pattern.is_match(line.strip_suffix(b"\n").unwrap_or(line));
-        if number < self.first || self.page.cut || !self.request.grep.as_ref().is_none_or(matches) {
-            return;
+        if !self.request.grep.as_ref().is_none_or(matches) {
+            return ControlFlow::Continue(());
         }
         if self.page.numbers.len() as u64 >= self.most {
             self.page.cut = self.request.max_lines.is_none();
-            return;
+            return ControlFlow::Break(());
         }
         let mut text = clean(line);
         if text.chars().count() > LONGEST_LINE {
@@ -94,53 +94,78 @@ impl<'a> Paging<'a> {
         self.characters += text.chars().count();
         if self.characters > self.request.budget && !self.page.numbers.is_empty() {
             self.page.cut = true;
-            return;
+            return ControlFlow::Break(());
         }
         self.page.numbers.push(number);
         self.page.text.push_str(&text);
+        ControlFlow::Continue(())
     }
 }
 
-/// Calls with every line and its number, the newline included where there is one. A line that does not end is given in
-/// pieces of at most a megabyte, each under the number of its line.
-fn each_line(recording: &Recording, mut with: impl FnMut(u64, &[u8])) -> Result<(), PageError> {
-    const LONGEST_PIECE: usize = 1 << 20;
+/// Calls with every piece of the output in turn, until told to stop.
+fn each_piece(recording: &Recording, mut with: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), PageError> {
     let mut buffer = vec![0; 256 * 1024];
-    let mut pending: Vec<u8> = Vec::new();
-    let (mut position, mut number) = (0, 1);
-    let mut skipping = false;
+    let mut position = 0;
     loop {
         let count = recording.get().spill.read_at(position, &mut buffer)?;
-        if count == 0 {
-            break;
+        if count == 0 || with(&buffer[..count]).is_break() {
+            return Ok(());
         }
         position += count as u64;
-        let mut rest = &buffer[..count];
+    }
+}
+
+fn total_lines(recording: &Recording) -> Result<u64, PageError> {
+    let (mut newlines, mut last) = (0, b'\n');
+    each_piece(recording, |piece| {
+        newlines += memchr::memchr_iter(b'\n', piece).count() as u64;
+        last = *piece.last().unwrap_or(&last);
+        ControlFlow::Continue(())
+    })?;
+    Ok(newlines + u64::from(last != b'\n'))
+}
+
+/// Calls with every line from the first that is wanted on, and its number; the newline is included where there is one. A
+/// line that does not end is given by its first megabyte.
+fn each_line(
+    recording: &Recording,
+    first: u64,
+    mut with: impl FnMut(u64, &[u8]) -> ControlFlow<()>,
+) -> Result<(), PageError> {
+    const LONGEST_PIECE: usize = 1 << 20;
+    let mut pending: Vec<u8> = Vec::new();
+    let mut number = 1;
+    let (mut skipping, mut done) = (false, ControlFlow::Continue(()));
+    each_piece(recording, |mut rest| {
+        if number < first {
+            let newlines = memchr::memchr_iter(b'\n', rest).count() as u64;
+            if number + newlines < first {
+                number += newlines;
+                return ControlFlow::Continue(());
+            }
+        }
         while let Some(at) = memchr::memchr(b'\n', rest) {
-            if skipping {
-                skipping = false;
-            } else if pending.is_empty() {
-                with(number, &rest[..=at]);
-            } else {
-                pending.extend_from_slice(&rest[..=at]);
-                with(number, &pending);
+            pending.extend_from_slice(&rest[..=at]);
+            if number >= first && !skipping {
+                done = with(number, &pending);
             }
             pending.clear();
-            number += 1;
-            rest = &rest[at + 1..];
+            (skipping, number, rest) = (false, number + 1, &rest[at + 1..]);
+            done?;
         }
-        if !skipping {
+        if number >= first && !skipping {
             pending.extend_from_slice(rest);
         }
         if pending.len() > LONGEST_PIECE {
             // The beginning of an endless line speaks for all of it.
-            with(number, &pending);
+            done = with(number, &pending);
             pending.clear();
             skipping = true;
         }
-    }
-    if !pending.is_empty() {
-        with(number, &pending);
+        done
+    })?;
+    if done.is_continue() && !pending.is_empty() {
+        let _ = with(number, &pending);
     }
     Ok(())
 }

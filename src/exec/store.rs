@@ -3,6 +3,7 @@
 //! Short output never touches the disk: a [`Spill`] stays in memory until it outgrows what a result shows. The directory
 //! is locked while its server lives, so that the next server can tell an abandoned one and remove it.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
@@ -13,6 +14,8 @@ use rustix::fs::{FlockOperation, flock};
 
 /// Bytes a stream may have before it goes to disk.
 const IN_MEMORY: usize = 64 * 1024;
+/// Bytes that are remembered of what cannot be stored.
+const REMEMBERED_END: usize = 64 * 1024;
 const STORES: &str = "outputs";
 const LEDGER: &str = "approvals";
 
@@ -51,6 +54,7 @@ impl Store {
             budget: self.budget,
             seen: 0,
             loss: None,
+            end: VecDeque::new(),
         }
     }
 
@@ -106,6 +110,8 @@ pub struct Spill {
     budget: u64,
     seen: u64,
     loss: Option<Loss>,
+    /// The last of what could not be stored: the end of an output is what people look at first.
+    end: VecDeque<u8>,
 }
 
 #[derive(Debug)]
@@ -125,7 +131,7 @@ impl Spill {
     pub fn push(&mut self, bytes: &[u8]) {
         self.seen += bytes.len() as u64;
         if self.loss.is_some() {
-            return;
+            return self.remember_end(bytes);
         }
         if let Place::Memory(memory) = &mut self.place {
             if memory.len() + bytes.len() <= IN_MEMORY {
@@ -134,9 +140,29 @@ impl Spill {
             }
             let Err(error) = self.move_to_disk() else { return self.append(bytes) };
             self.loss = Some(Loss::Failed { reason: error.to_string() });
-            return;
+            return self.remember_end(bytes);
         }
         self.append(bytes);
+    }
+
+    /// The last bytes the command wrote, stored or not; no more than are remembered of those that are not.
+    pub fn end(&self, most: usize) -> Vec<u8> {
+        let (lost, length) = (self.seen - self.length(), self.length());
+        let mut bytes = Vec::new();
+        if lost == self.end.len() as u64 {
+            let from_store = most.saturating_sub(self.end.len());
+            bytes.resize(from_store.min(usize::try_from(length).unwrap_or(usize::MAX)), 0);
+            let count = self.read_at(length - bytes.len() as u64, &mut bytes).unwrap_or(0);
+            bytes.truncate(count);
+        }
+        bytes.extend(self.end.iter().skip(self.end.len().saturating_sub(most)));
+        bytes
+    }
+
+    fn remember_end(&mut self, bytes: &[u8]) {
+        self.end.extend(&bytes[bytes.len().saturating_sub(REMEMBERED_END)..]);
+        let excess = self.end.len().saturating_sub(REMEMBERED_END);
+        self.end.drain(..excess);
     }
 
     /// Bytes the command wrote, stored or not.
@@ -182,6 +208,7 @@ impl Spill {
         let Place::Disk { file, length } = &mut self.place else { return };
         let room = usize::try_from(self.budget.saturating_sub(*length)).unwrap_or(usize::MAX);
         let part = &bytes[..bytes.len().min(room)];
+        let before = *length;
         match file.write_all(part) {
             Ok(()) => *length += part.len() as u64,
             Err(error) => {
@@ -192,6 +219,8 @@ impl Spill {
         if part.len() < bytes.len() && self.loss.is_none() {
             self.loss = Some(Loss::Budget { bytes: self.budget });
         }
+        let stored = usize::try_from(*length - before).unwrap_or(usize::MAX).min(bytes.len());
+        self.remember_end(&bytes[stored..]);
     }
 }
 
@@ -262,6 +291,23 @@ mod tests {
         spill.push(b"more");
         assert_eq!((spill.length(), spill.seen()), (100_000, 180_004));
         assert_eq!(spill.loss(), Some(&Loss::Budget { bytes: 100_000 }));
+    }
+
+    #[test]
+    fn the_end_is_the_commands_own_whether_it_was_stored_or_not() {
+        let world = tempfile::tempdir().unwrap();
+        let store = Store::open(world.path(), 100_000).unwrap();
+        let mut spill = store.spill();
+        let written: Vec<u8> = (0..250_000_u32).map(|index| (index % 251) as u8).collect();
+        let mut position = 0;
+        for size in [10, 70_000, 29_000, 1_000, 500, 100_000, 7] {
+            spill.push(&written[position..position + size]);
+            position += size;
+            for most in [1, 600, 5_000] {
+                let want = &written[position.saturating_sub(most)..position];
+                assert_eq!(spill.end(most), want, "the last {most} of {position}");
+            }
+        }
     }
 
     #[test]

@@ -260,9 +260,6 @@ fn text_from(recording: &Recording, from: u64) -> String {
 }
 
 fn tail_text(recording: &Recording) -> String {
-    const TAIL: u64 = 4096;
-    let length = recording.get().spill.length();
-    let mut bytes = Vec::new();
-    recording.each_piece(length.saturating_sub(TAIL), |piece| bytes.extend_from_slice(piece));
-    clean(&bytes)
+    const TAIL: usize = 4096;
+    clean(&recording.get().spill.end(TAIL))
 }

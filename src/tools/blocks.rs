@@ -1,12 +1,12 @@
 //! How a command's streams look in a result: `stderr:` and `stdout:` blocks, bounded, with the way to the rest.
 
-use crate::exec::{Loss, PageRequest, Recording, View, read_page};
+use crate::exec::{Loss, Recording, View, clean};
 use crate::server::Session;
 
 /// Lines of the end that are shown when a failed command said more than fits.
-const TAIL_LINES: u64 = 20;
-/// Characters of that end.
-const TAIL_CHARACTERS: usize = 4_000;
+const TAIL_LINES: usize = 20;
+/// Bytes of that end.
+const TAIL_BYTES: usize = 16_000;
 
 /// Appends both streams in the contract's order; a stream that was cut gets an id in the session.
 pub fn append(text: &mut String, session: &Session, exit_code: i32, stderr: &Recording, stdout: &Recording) {
@@ -42,10 +42,10 @@ fn truncation(recording: &Recording, view: &View, id: &str, exit_code: i32) -> S
         text.push_str(&format!("[{loss}]\n"));
     }
     if exit_code != 0 {
-        let request = PageRequest { tail: Some(TAIL_LINES), budget: TAIL_CHARACTERS, ..PageRequest::default() };
-        if let Ok(page) = read_page(recording, &request) {
-            text.push_str(&format!("[Last {} lines:]\n{}", page.numbers.len(), page.text));
-        }
+        let end = clean(&recording.get().spill.end(TAIL_BYTES));
+        let lines: Vec<&str> = end.split_inclusive('\n').collect();
+        let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+        text.push_str(&format!("[Last {} lines:]\n{}", last.len(), last.concat()));
     }
     text
 }

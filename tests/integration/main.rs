@@ -9,6 +9,7 @@ mod bash;
 mod broken_input;
 mod cli;
 mod corpus;
+mod corpus_paths;
 mod create_file;
 mod differential;
 mod execute_command;

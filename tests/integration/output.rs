@@ -174,3 +174,14 @@ fn a_full_disk_is_said_and_the_result_still_comes() {
     assert!(text.contains("bytes are stored: No space left on device"), "{}", &text[text.len() - 300..]);
     assert_eq!(server.bash("echo still here").stdout(), "still here\n");
 }
+
+#[test]
+fn the_last_lines_of_a_failure_are_its_own_even_beyond_the_disk_budget() {
+    let world = World::new();
+    world.file("../config.toml", "[output]\nstore_bytes = \"1MB\"\n");
+    let config = world.project().join("../config.toml");
+    let mut server = world.server(&["--config", config.to_str().unwrap()]);
+    let text = server.bash("seq 1 1000000; echo the reason; exit 3").text();
+    let want = (999_982..=1_000_000).map(|number| number.to_string()).collect::<Vec<_>>().join("\n");
+    assert!(text.ends_with(&format!("[Last 20 lines:]\n{want}\nthe reason\n")), "{}", &text[text.len() - 400..]);
+}
