@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::descriptors::descriptor_limit_before;
 use super::process::Process;
 use super::shell::memory_file;
 use super::socket::Socket;
@@ -72,6 +73,7 @@ impl Keeper {
         tokio::process::Command::new("/proc/self/exe")
             .arg0("testudo-guard")
             .arg(SUBCOMMAND)
+            .args(descriptor_limit_before().map(|limit| limit.to_string()))
             .env_clear()
             .current_dir("/")
             .process_group(0)

@@ -6,6 +6,7 @@
 //! 4. [`run`] waits for the end: exit, timeout or cancel, always by exit status, never by the end of a pipe.
 
 mod clean;
+mod descriptors;
 mod environment;
 mod input;
 mod keeper;
@@ -30,6 +31,7 @@ mod watched;
 
 pub use crate::keeper::protocol::ExitStatus;
 pub use clean::clean;
+pub use descriptors::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
 pub use input::{Input, InputError};
 pub use keeper::{Keeper, KeeperError};

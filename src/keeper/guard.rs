@@ -20,6 +20,7 @@ pub fn main() -> io::Result<()> {
     sys::set_name(c"testudo-guard");
     // Away from the server's process group: a client that kills the whole group must not kill the guard with it.
     let _ = rustix::process::setsid();
+    lower_descriptor_limit();
     let (socket, orders) = take_sockets()?;
     sys::become_sub_reaper();
     let ward = match make_keeper(&socket, &orders) {
@@ -134,6 +135,15 @@ fn receive_content(orders: &OwnedFd) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut bytes = Vec::new();
     std::fs::File::from(descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut bytes)?;
     Ok((message[..count].to_vec(), bytes))
+}
+
+/// Back to what commands had before the server raised its own limit.
+fn lower_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    if let Some(limit) = std::env::args().nth(2).and_then(|word| word.parse().ok()) {
+        // A limit can always be lowered.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..getrlimit(Resource::Nofile) });
+    }
 }
 
 /// Moves the sockets away from descriptors 0 and 1 and leaves nothing else open: descriptor 2 is the server's log.

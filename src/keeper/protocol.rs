@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use crate::packed::{Malformed, Reader, put_count, put_text};
 
-/// The hidden subcommand that turns the binary into a guard. The session's socket is its descriptor 0.
+/// The hidden subcommand that turns the binary into a guard. The session's socket is its descriptor 0. A number behind it
+/// is how many descriptors commands may have, where the server has raised its own limit.
 pub const SUBCOMMAND: &str = "__keeper";
 
 /// Sent by the keeper once, when it is restricted and ready to start commands.

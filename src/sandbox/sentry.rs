@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::beneath::Place;
@@ -16,7 +17,7 @@ use super::walk::{self, Found};
 
 #[derive(Debug)]
 pub struct Sentry {
-    names: Names,
+    names: Arc<Names>,
     roots: Vec<PathBuf>,
     /// Protected names that stand, with their content where no mount protects them.
     known: BTreeMap<PathBuf, Option<Snapshot>>,
@@ -56,13 +57,25 @@ const LONGEST_WALK: Duration = Duration::from_secs(5);
 /// Files of a repository that hold configuration.
 const CONFIGS: [&str; 2] = ["config", "config.worktree"];
 
+/// What a walk through every root has found; any number of sentries can use it.
+pub type Walked = Vec<(PathBuf, Found)>;
+
+pub fn walk_through(roots: &[PathBuf], names: &Names) -> Walked {
+    let until = Instant::now() + LONGEST_WALK;
+    roots.iter().map(|root| (root.clone(), walk::walk(root, names, until))).collect()
+}
+
 impl Sentry {
-    /// What stands now is the person's own.
-    pub fn new(names: Names, roots: Vec<PathBuf>, mounted: bool) -> Self {
+    /// What was found is the person's own.
+    pub fn new(names: Arc<Names>, roots: Vec<PathBuf>, mounted: bool, walked: &Walked) -> Self {
         let (known, configs, repositories) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let mut sentry = Self { names, roots, known, configs, repositories, mounted };
-        sentry.accept(Reach::Everywhere);
+        sentry.accept_all(walked);
         sentry
+    }
+
+    pub fn roots(&self) -> &[PathBuf] {
+        &self.roots
     }
 
     /// Names that shall be read-only from the start.
@@ -72,15 +85,25 @@ impl Sentry {
 
     /// After a command; `since` is when the first one that is not accounted for began.
     pub fn check(&mut self, since: SystemTime, reach: Reach) -> Report {
+        let looked = self.look(reach);
+        self.check_walked(since, &looked)
+    }
+
+    /// The same, by what a walk found that began after the command.
+    pub fn check_walked(&mut self, since: SystemTime, walked: &Walked) -> Report {
         let mut report = Report::default();
         self.check_configs(&mut report);
         self.check_contents(&mut report);
-        for (root, found) in self.look(reach) {
-            for git in found.repositories {
-                self.meet_repository(&root, git, since, &mut report);
+        for (root, found) in walked {
+            for git in &found.repositories {
+                self.meet_repository(root, git.clone(), since, &mut report);
             }
-            for path in found.protected.into_iter().filter(|path| !self.known.contains_key(path)).collect::<Vec<_>>() {
-                self.meet(&root, path, since, &mut report);
+            // Another session's sentry may have moved it aside meanwhile.
+            let stands = |path: &&PathBuf| path.symlink_metadata().is_ok();
+            for path in found.protected.iter().filter(stands) {
+                if !self.known.contains_key(path) {
+                    self.meet(root, path.clone(), since, &mut report);
+                }
             }
         }
         self.known.retain(|path, _| path.symlink_metadata().is_ok());
@@ -89,9 +112,14 @@ impl Sentry {
 
     /// What stands now is as it should be, wherever it came from.
     pub fn accept(&mut self, reach: Reach) {
-        for (_, found) in self.look(reach) {
-            found.protected.into_iter().for_each(|path| self.trust(path));
-            found.repositories.into_iter().for_each(|git| self.add_repository(git));
+        let looked = self.look(reach);
+        self.accept_all(&looked);
+    }
+
+    fn accept_all(&mut self, walked: &Walked) {
+        for (_, found) in walked {
+            found.protected.iter().for_each(|path| self.trust(path.clone()));
+            found.repositories.iter().for_each(|git| self.add_repository(git.clone()));
         }
     }
 
@@ -115,14 +143,12 @@ impl Sentry {
         if open { vec![name] } else { Vec::new() }
     }
 
-    fn look(&self, reach: Reach) -> Vec<(PathBuf, Found)> {
-        let until = Instant::now() + LONGEST_WALK;
+    fn look(&self, reach: Reach) -> Walked {
+        if reach == Reach::Everywhere {
+            return walk_through(&self.roots, &self.names);
+        }
         let mut all = Vec::new();
         for root in &self.roots {
-            if reach == Reach::Everywhere {
-                all.push((root.clone(), walk::walk(root, &self.names, until)));
-                continue;
-            }
             let trees = self.repositories.iter().filter_map(|git| git.parent()).filter(|tree| tree.starts_with(root));
             let places: BTreeSet<&Path> = trees.chain([root.as_path()]).collect();
             all.extend(places.into_iter().map(|place| (root.clone(), walk::look_at(place, &self.names))));
@@ -285,7 +311,9 @@ mod tests {
 
         fn sentry(&self, mounted: bool) -> (Sentry, SystemTime) {
             let names = Names::new(&[".git/hooks", ".envrc", ".claude", ".vscode/tasks.json"].map(str::to_owned));
-            let sentry = Sentry::new(names, vec![self.root.clone()], mounted);
+            let (names, roots) = (Arc::new(names), vec![self.root.clone()]);
+            let walked = walk_through(&roots, &names);
+            let sentry = Sentry::new(names, roots, mounted, &walked);
             std::thread::sleep(Duration::from_millis(50));
             (sentry, SystemTime::now())
         }

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
+use super::walks::{Haste, Walks};
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::protect::{self, Names};
-use crate::sandbox::sentry::{Reach, Sentry};
+use crate::sandbox::sentry::{Reach, Sentry, Walked};
 use crate::sandbox::settings::{Switch, WantedLevel};
 use crate::sandbox::support::Finding;
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
@@ -20,8 +21,6 @@ use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
 #[derive(Debug)]
 pub struct Confinement {
     settings: Settings,
-    /// Names that commands may not write, and file tools only after a question.
-    names: Names,
     /// Directories that stay visible whatever the sandbox hides around them.
     visible: Vec<PathBuf>,
     /// Files of ours that no command shall read.
@@ -32,6 +31,9 @@ pub struct Confinement {
     /// The keeper of the trial, for whoever wants one with the same profile.
     spare: Mutex<Option<Keeper>>,
     prepared: Mutex<Option<Prepared>>,
+    /// What nobody may plant.
+    names: Arc<Names>,
+    walks: Walks,
 }
 
 /// A sentry that is being posted in advance, and for which scope.
@@ -81,7 +83,6 @@ impl Confinement {
         let own = [Some(config.cache_dir.clone()), config.file.clone()].into_iter().flatten();
         Self {
             settings: config.sandbox.clone(),
-            names: Names::new(&config.sandbox.protect),
             visible,
             own: own.filter_map(|path| path.canonicalize().ok()).collect(),
             environment: config.environment.clone(),
@@ -89,6 +90,8 @@ impl Confinement {
             found: OnceCell::new(),
             spare: Mutex::default(),
             prepared: Mutex::default(),
+            names: Arc::new(Names::new(&config.sandbox.protect)),
+            walks: Walks::default(),
         }
     }
 
@@ -144,8 +147,14 @@ impl Confinement {
             return None;
         }
         let (names, scope) = (self.names.clone(), scope.to_vec());
-        let walk = move || Sentry::new(names, scope, level == Level::Full);
-        tokio::task::spawn_blocking(walk).await.ok()
+        let walked = self.walks.walk(&scope, &names, Haste::Now).await;
+        let post = move || Sentry::new(names, scope, level == Level::Full, &walked);
+        tokio::task::spawn_blocking(post).await.ok()
+    }
+
+    /// Looks for protected names everywhere in that scope, in a while.
+    pub async fn walk_later(&self, scope: &[PathBuf]) -> Arc<Walked> {
+        self.walks.walk(scope, &self.names, Haste::Later).await
     }
 
     /// As far as it is known by now.

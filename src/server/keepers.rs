@@ -135,8 +135,7 @@ impl Keepers {
         }
     }
 
-    /// Looks everywhere, for as long as commands have run meanwhile. One sweep at a time and a pause after it: a large
-    /// tree must not keep a core busy.
+    /// Looks everywhere, for as long as commands have run meanwhile.
     async fn sweep(self: Arc<Self>) {
         loop {
             let since = {
@@ -145,10 +144,18 @@ impl Keepers {
                 sweep.since.take()
             };
             let Some(since) = since else { return };
-            let keepers = self.clone();
-            let look = move || lock(&keepers.sentry).as_mut().map(|sentry| sentry.check(since, Reach::Everywhere));
-            let report = tokio::task::spawn_blocking(look).await.ok().flatten();
-            self.act_on(report).await;
+            let roots = lock(&self.sentry).as_ref().map(|sentry| sentry.roots().to_vec());
+            if let Some(roots) = roots {
+                let (keepers, walked) = (self.clone(), self.confinement.walk_later(&roots).await);
+                let check = move || {
+                    let mut sentry = lock(&keepers.sentry);
+                    // One for another scope began with a look at everything there.
+                    let sentry = sentry.as_mut().filter(|sentry| sentry.roots() == roots)?;
+                    Some(sentry.check_walked(since, &walked))
+                };
+                let report = tokio::task::spawn_blocking(check).await.ok().flatten();
+                self.act_on(report).await;
+            }
             self.hide_new_secrets().await;
             tokio::time::sleep(BETWEEN_SWEEPS).await;
         }

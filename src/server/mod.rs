@@ -13,6 +13,7 @@ mod roots;
 mod server;
 mod session;
 mod tasks;
+mod walks;
 mod workplace;
 
 pub use asker::{Asker, GivenAnswer, OpenQuestion};

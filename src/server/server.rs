@@ -152,6 +152,11 @@ impl Server {
         &self.clients
     }
 
+    /// More than one client may come, each with sessions of its own.
+    pub fn expect_many_clients(&self) {
+        exec::raise_descriptor_limit();
+    }
+
     /// Where work happens for a client with these roots.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
         Workplace::new(&self.config.directories, roots)

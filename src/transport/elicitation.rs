@@ -1,19 +1,19 @@
 //! Asking the person at the other end. Up to 2025-11-25 the question is a request of ours that is awaited; in 2026-07-28 it
 //! is our answer, and the call comes again with theirs, sealed so that it fits this very action and no other.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    InputRequest, InputRequests, InputRequiredResult, RequestStateCodec, SealOptions,
+    InputRequest, InputRequests, InputRequiredResult, RequestStateCodec,
 };
 use rmcp::service::RequestContext;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::used_up::UsedUp;
 use crate::gate::Decision;
 use crate::server::{Asker, GivenAnswer, OpenQuestion};
 
@@ -25,20 +25,24 @@ const FIELD: &str = "decision";
 #[derive(Clone)]
 pub struct Seals {
     codec: Arc<RequestStateCodec>,
-    used: Arc<Mutex<HashSet<String>>>,
+    /// When the key was made; seals count from here.
+    begun: Instant,
+    used: Arc<Mutex<UsedUp>>,
 }
 
 #[derive(Deserialize, Serialize)]
 struct Sealed {
     binding: String,
     nonce: String,
+    made: Duration,
 }
 
 impl Default for Seals {
     fn default() -> Self {
         let key = crate::random::hex::<64>();
         let codec = RequestStateCodec::try_new(key).unwrap_or_else(|_| unreachable!("the key is long enough"));
-        Self { codec: Arc::new(codec), used: Arc::default() }
+        let used = Arc::new(Mutex::new(UsedUp::new(PATIENCE)));
+        Self { codec: Arc::new(codec), begun: Instant::now(), used }
     }
 }
 
@@ -69,15 +73,17 @@ impl Seals {
 
     /// The answer to a call whose question the client has to carry.
     pub fn ask(&self, question: OpenQuestion) -> Option<InputRequiredResult> {
-        let sealed = Sealed { binding: question.binding, nonce: crate::random::hex::<32>() };
-        let state = self.codec.seal_json_with(&sealed, &SealOptions::new().ttl(PATIENCE)).ok()?;
+        let nonce = crate::random::hex::<32>();
+        let sealed = Sealed { binding: question.binding, nonce, made: self.begun.elapsed() };
+        let state = self.codec.seal_json(&sealed).ok()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(form(question.message)?));
         Some(InputRequiredResult::new(Some(InputRequests::from([(FIELD.to_owned(), request)])), Some(state)))
     }
 
     fn answer(&self, request: &CallToolRequestParams) -> Option<GivenAnswer> {
         let sealed: Sealed = self.codec.open_json(request.request_state.as_deref()?).ok()?;
-        if !self.used.lock().unwrap_or_else(PoisonError::into_inner).insert(sealed.nonce) {
+        let now = self.begun.elapsed();
+        if !self.used.lock().unwrap_or_else(PoisonError::into_inner).take(sealed.nonce, sealed.made, now) {
             return None;
         }
         let value = request.input_responses.as_ref()?.get(FIELD)?;

@@ -58,7 +58,6 @@ impl Http {
         if let Some(token) = &generated_token {
             settings.tokens.add("generated", token).expect("there is no other");
         }
-        raise_descriptor_limit();
         let address = settings.listen;
         let listening = |error| StartError::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(listening)?;
@@ -77,6 +76,7 @@ impl Http {
 
     /// Serves the tools of this server.
     pub async fn serve_tools(self, server: Arc<Server>) -> io::Result<()> {
+        server.expect_many_clients();
         // Clones of one handler: a question that one request brings home is answered by another.
         let handler = Handler::new(server.clone());
         let result = self.serve(server.clients().clone(), move || handler.clone()).await;
@@ -133,15 +133,6 @@ fn needed_token(settings: &Settings) -> Result<Option<String>, StartError> {
         (false, true) if !local => Err(StartError::TokenNeeded(settings.listen)),
         (true, true) | (false, false) => Ok(None),
         (false, true) => Ok(Some(crate::random::hex::<32>())),
-    }
-}
-
-/// Every session holds a few descriptors; the customary 1,024 would end long before the limit of sessions.
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
     }
 }
 

@@ -18,6 +18,7 @@ mod sessions;
 mod settings;
 mod signals;
 pub mod stdio;
+mod used_up;
 
 pub use auth::Tokens;
 pub use settings::Settings;

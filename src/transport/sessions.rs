@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Principal;
 use super::message::Refusal;
 use super::open_requests::OpenRequests;
+use super::roots;
 use crate::server::{Client, ClientId, Clients};
 
 pub struct Sessions {
@@ -185,6 +186,10 @@ impl SessionManager for OwnSessions {
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), SessionsError> {
         let (client, _) = self.requests(id)?;
         drop(client.attend());
+        if roots::are_announced_changed(&message) {
+            // Now and not when the SDK comes to it: a call that was sent later may be handled first.
+            client.roots().announce_change();
+        }
         Ok(self.all.sdk.accept_message(id, message).await?)
     }
 

@@ -252,6 +252,21 @@ fn a_client_that_works_or_listens_is_not_idle() {
 }
 
 #[test]
+fn the_server_may_have_many_descriptors_and_its_commands_keep_what_they_had() {
+    let world = World::new();
+    let limited = ["sh", "-c", "ulimit -Sn 512; ulimit -Hn 2048; exec \"$0\" \"$@\""];
+    for (sandbox, expected) in [("off", "512\n"), ("workspace-write", "2048\n")] {
+        let arguments = ["--transport", "http", "--listen", "127.0.0.1:0", "--token", "tok", "--sandbox", sandbox];
+        let server = HttpServer::start_with(world.command_by(&limited, &arguments));
+        // In the sandbox the limit is its own setting, up to what the machine allows.
+        assert_eq!(server.client("tok").bash("ulimit -Sn").stdout(), expected, "{sandbox}");
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+        let own = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+        assert_eq!(own.split_whitespace().nth(3), Some("2048"));
+    }
+}
+
+#[test]
 fn slow_readers_and_stalled_senders_do_not_slow_the_others() {
     let world = World::new();
     let server = HttpServer::with_token(&world);

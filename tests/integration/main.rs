@@ -17,6 +17,7 @@ mod find;
 mod grep;
 mod http;
 mod http_calls;
+mod http_questions;
 mod lifecycle;
 mod output;
 mod policy;

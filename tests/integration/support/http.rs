@@ -73,6 +73,10 @@ impl HttpServer {
         self.log.lock().unwrap().clone()
     }
 
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn terminate(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
@@ -90,6 +94,11 @@ impl HttpServer {
 
     /// A client of the lifecycle with sessions.
     pub fn client(&self, token: &str) -> HttpClient {
+        self.client_with(token, &json!({}))
+    }
+
+    /// The same, of a client that can be asked something.
+    pub fn client_with(&self, token: &str, capabilities: &Value) -> HttpClient {
         let mut client = HttpClient {
             address: self.address.clone(),
             token: token.to_owned(),
@@ -99,7 +108,7 @@ impl HttpServer {
             next: 0,
         };
         let hello = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+            "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "test", "version": "1"},
         });
         let reply = client.begin("initialize", hello).reply();
         client.session = reply.header("mcp-session-id").map(str::to_owned);
@@ -174,6 +183,12 @@ impl HttpClient {
         assert_eq!(reply.status, 202, "{reply:?}");
     }
 
+    /// Answers a request of the server's.
+    pub fn respond(&self, request: &Value, result: &Value) {
+        let reply = self.post("", None, &json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).reply();
+        assert_eq!(reply.status, 202, "{reply:?}");
+    }
+
     pub fn delete(&self) -> HttpReply {
         self.exchange("DELETE", &[], b"").reply()
     }
@@ -243,6 +258,13 @@ impl Exchange {
     /// Everything so far, as it came.
     pub fn so_far(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
+    }
+
+    /// What the server has asked for by now on this stream, by the method.
+    pub fn requests(&self, method: &str) -> Vec<Value> {
+        let seen = self.so_far();
+        let messages = seen.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data:")?).ok());
+        messages.filter(|message| message["method"] == method && message.get("id").is_some()).collect()
     }
 
     /// Whether the server has closed the connection.

@@ -1,0 +1,132 @@
+//! Walks through the scope in search of protected names, shared by every session that has the same one: however many
+//! there are, a large tree is looked through once for all of them, and not all the time.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::sandbox::protect::Names;
+use crate::sandbox::sentry::{self, Walked};
+
+/// How soon a walk is wanted.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Haste {
+    /// A command waits for it.
+    Now,
+    /// After a pause since the last one, so that a large tree does not keep a core busy.
+    Later,
+}
+
+const PAUSE: Duration = Duration::from_secs(2);
+/// A scope that nobody has asked about for so long is forgotten.
+const KEPT: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Default)]
+pub struct Walks {
+    scopes: Mutex<HashMap<Vec<PathBuf>, Arc<Scope>>>,
+}
+
+#[derive(Debug, Default)]
+struct Scope {
+    begun: AtomicU64,
+    /// Held by whoever walks.
+    last: tokio::sync::Mutex<Option<Walk>>,
+}
+
+#[derive(Debug)]
+struct Walk {
+    number: u64,
+    walked: Arc<Walked>,
+    ended: Instant,
+}
+
+impl Walks {
+    /// What stood in the scope at some time after this was called.
+    pub async fn walk(&self, scope: &[PathBuf], names: &Arc<Names>, haste: Haste) -> Arc<Walked> {
+        let shared = self.shared(scope);
+        // One that has begun already may have passed by what its asker is concerned about.
+        let wanted = shared.begun.load(Ordering::SeqCst) + 1;
+        loop {
+            let mut last = shared.last.lock().await;
+            if let Some(walk) = &*last {
+                if walk.number >= wanted {
+                    return walk.walked.clone();
+                }
+                let due = walk.ended + PAUSE;
+                if haste == Haste::Later && Instant::now() < due {
+                    drop(last);
+                    tokio::time::sleep_until(due).await;
+                    continue;
+                }
+            }
+            let number = shared.begun.fetch_add(1, Ordering::SeqCst) + 1;
+            let (roots, names) = (scope.to_vec(), names.clone());
+            let walked = tokio::task::spawn_blocking(move || sentry::walk_through(&roots, &names)).await;
+            let walked = Arc::new(walked.unwrap_or_default());
+            *last = Some(Walk { number, walked: walked.clone(), ended: Instant::now() });
+            return walked;
+        }
+    }
+
+    fn shared(&self, scope: &[PathBuf]) -> Arc<Scope> {
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.retain(|_, scope| Arc::strong_count(scope) > 1 || scope.is_fresh());
+        scopes.entry(scope.to_vec()).or_default().clone()
+    }
+}
+
+impl Scope {
+    fn is_fresh(&self) -> bool {
+        let Ok(last) = self.last.try_lock() else { return true };
+        last.as_ref().is_some_and(|walk| walk.ended.elapsed() < KEPT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walks() -> (tempfile::TempDir, Arc<Walks>, Vec<PathBuf>, Arc<Names>) {
+        let world = tempfile::tempdir().unwrap();
+        let scope = vec![world.path().to_owned()];
+        (world, Arc::default(), scope, Arc::new(Names::new(&[".envrc".to_owned()])))
+    }
+
+    #[tokio::test]
+    async fn many_who_ask_at_once_share_a_walk() {
+        let (_world, walks, scope, names) = walks();
+        let asking = (0..100).map(|_| walks.walk(&scope, &names, Haste::Now));
+        let all = futures::future::join_all(asking).await;
+        assert!(!Arc::ptr_eq(&all[0], &all[1]), "the first one's walk had begun when the others asked");
+        assert!(all[1..].iter().all(|walked| Arc::ptr_eq(walked, &all[1])));
+        assert_eq!(walks.shared(&scope).begun.load(Ordering::SeqCst), 2);
+        let later = walks.walk(&scope, &names, Haste::Now).await;
+        assert!(!Arc::ptr_eq(&later, &all[1]), "what has happened since is seen");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn there_is_a_pause_for_those_who_can_wait() {
+        let (world, walks, scope, names) = walks();
+        walks.walk(&scope, &names, Haste::Later).await;
+        let ended = Instant::now();
+        let (waiting, hasty) =
+            tokio::join!(walks.walk(&scope, &names, Haste::Later), walks.walk(&scope, &names, Haste::Now));
+        assert!(Arc::ptr_eq(&waiting, &hasty), "a walk for one in haste serves the others");
+        std::fs::write(world.path().join(".envrc"), "").unwrap();
+        assert_eq!(walks.walk(&scope, &names, Haste::Later).await[0].1.protected, [world.path().join(".envrc")]);
+        assert!(ended.elapsed() >= PAUSE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_asks_about_is_forgotten() {
+        let (_world, walks, scope, names) = walks();
+        walks.walk(&scope, &names, Haste::Now).await;
+        tokio::time::advance(KEPT).await;
+        walks.walk(&[], &names, Haste::Now).await;
+        assert_eq!(walks.scopes.lock().unwrap().len(), 1);
+    }
+}
