@@ -170,3 +170,24 @@ fn started_at_home_with_nothing_said_there_is_no_project() {
     let output = doctor.current_dir(world.home()).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).contains("--project-dir"));
 }
+
+/// A keeper is as wide as the scope was when it was made: later commands get a new one, and what runs keeps its own.
+#[test]
+fn when_the_scope_widens_tasks_run_on_and_later_commands_reach_the_new_root() {
+    let world = World::new();
+    let (a, b) = (directory(&world, "a"), directory(&world, "b"));
+    let offer = Offer::of(&[uri(&a)]);
+    let mut server = world.server_with(&[], offer.options());
+    let write_b = format!("echo x > {}/f", text(&b));
+    assert_ne!(server.bash(&write_b).field("exit_code").as_deref(), Some("0"));
+    server.call("bash", json!({"command": "read line; echo got $line > answer", "run_in_background": true})).ok();
+    offer.change(&[uri(&a), uri(&b)]);
+    server.notify("notifications/roots/list_changed", json!({}));
+    let widened = server.bash(&write_b);
+    assert_eq!(widened.field("exit_code").as_deref(), Some("0"), "{}", widened.text());
+    assert!(widened.text().contains("the scope has changed: pids of earlier commands"), "{}", widened.text());
+    assert!(!server.bash("true").text().contains("the scope has changed"), "it is said once");
+    server.call("task_input", json!({"task_id": "t1", "text": "it\n"})).ok();
+    server.call("task_output", json!({"task_id": "t1", "wait_ms": 10_000, "wait_for": "never"})).ok();
+    assert_eq!(std::fs::read_to_string(a.join("answer")).unwrap(), "got it\n");
+}
