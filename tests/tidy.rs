@@ -140,9 +140,7 @@ fn a_file_is_read_in_one_sitting() {
     let all = ["src", "tests", "benches"].into_iter().filter(|folder| root().join(folder).exists()).flat_map(sources);
     for (path, text) in all {
         let lines = text.lines().count();
-        // A file of tests is a list of stories and may be longer than one of code.
-        let most = if path.starts_with("tests") { 520 } else { 450 };
-        assert!(lines <= most, "{} has {lines} lines", path.display());
+        assert!(lines <= 400, "{} has {lines} lines", path.display());
     }
 }
 

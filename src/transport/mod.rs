@@ -19,6 +19,7 @@ mod settings;
 mod signals;
 pub mod stdio;
 mod used_up;
+mod wire;
 
 pub use auth::Tokens;
 pub use settings::Settings;

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::lines::Lines;
 use super::mcp::Handler;
 use super::signals::Signals;
+use super::wire;
 use crate::server::Server;
 
 /// For what was answered before the end to reach a client that still reads.
@@ -22,7 +23,7 @@ pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
     let over = CancellationToken::new();
     let clients = server.clients().clone();
     let roots_changed = move || clients.local().roots().announce_change();
-    let lines = Lines::new(tokio::io::stdin(), tokio::io::stdout(), over.clone(), roots_changed);
+    let lines = Lines::new(wire::input(), wire::output(), over.clone(), roots_changed);
     let handler = Handler::new(server.clone());
     let mut serving = tokio::spawn(async move {
         match handler.serve(lines).await {

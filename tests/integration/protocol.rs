@@ -172,3 +172,25 @@ fn logs_go_to_stderr_in_the_chosen_format() {
     let log = until("the log of the call", || Some(server.log()).filter(|log| log.contains("\"answer\"")));
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
 }
+
+/// As Node starts its children.
+#[test]
+fn stdio_may_be_a_socket() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+    let world = World::new();
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = world.command(&[]);
+    command.stdin(OwnedFd::from(theirs.try_clone().unwrap())).stdout(OwnedFd::from(theirs));
+    let mut server = command.spawn().unwrap();
+    drop(command);
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}});
+    writeln!(ours, "{hello}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(ours.try_clone().unwrap()).read_line(&mut answer).unwrap();
+    assert!(answer.contains("\"protocolVersion\":\"2025-11-25\""), "{answer}");
+    ours.shutdown(std::net::Shutdown::Both).unwrap();
+    assert!(server.wait().unwrap().success());
+}
