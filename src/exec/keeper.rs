@@ -12,9 +12,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::descriptors::descriptor_limit_before;
 use super::process::Process;
-use super::shell::memory_file;
+use super::shell::{is_resting, memory_file};
 use super::socket::Socket;
-use crate::keeper::protocol::{DONE, FAILED, HIDE, NOTE, PROBE, PROTECT, READY, Report, SUBCOMMAND, Start, Step};
+use crate::keeper::protocol::{
+    DONE, FAILED, HIDE, NOTE, PROBE, PROTECT, READY, Report, START, START_RESTING, SUBCOMMAND, Start, Step,
+};
 use crate::packed::put_paths;
 use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
@@ -195,7 +197,8 @@ impl Keeper {
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         let mut all: Vec<BorrowedFd<'_>> = vec![description.as_fd(), theirs.as_fd()];
         all.extend(descriptors.iter().map(AsFd::as_fd));
-        if self.socket.send(b"start", &all).await.is_err() {
+        let request = if is_resting(start) { START_RESTING } else { START };
+        if self.socket.send(request, &all).await.is_err() {
             self.mark_dead();
             return Err(KeeperError::Dead);
         }

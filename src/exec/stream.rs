@@ -71,6 +71,7 @@ pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// Reads what is there into the buffer; `None` at the end.
 pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<usize> {
+    let_others_go_first().await;
     loop {
         let mut ready = reader.readable().await.ok()?;
         match ready.try_io(|inner| Ok(rustix::io::read(inner.get_ref(), &mut *buffer)?)) {
@@ -99,12 +100,19 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
     progress.send_modify(|progress| progress.ended = true);
 }
 
+/// A pipe that is filled faster than it is read never makes us wait, and a task that never waits keeps its thread from
+/// everybody else: two commands that print without end would stop the whole server.
+async fn let_others_go_first() {
+    tokio::task::yield_now().await;
+}
+
 /// Under the lock from the pipe to the record, so that whoever asks counts no byte as neither here nor there.
 async fn take_some(
     reader: &AsyncFd<OwnedFd>,
     inner: &Mutex<Recorded>,
     buffer: &mut [u8],
 ) -> Option<(usize, Option<LineListener>)> {
+    let_others_go_first().await;
     loop {
         let mut ready = reader.readable().await.ok()?;
         let taken = ready.try_io(|pipe| {

@@ -1,12 +1,12 @@
 //! The keeper: starts one reaper for every request, and ends what a reaper that was killed left behind.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::protocol::{CONTROL, ExitStatus, FAILED, FIRST_EXTRA, NOTE, PROBE, READY};
+use super::protocol::{CONTROL, ExitStatus, FAILED, FIRST_EXTRA, NOTE, PROBE, READY, START_RESTING};
 use super::sys::{self, Forked, Waited};
 use super::usage::{self, Pace};
 use super::{descendants, reaper};
@@ -33,6 +33,8 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
         sys::exit(1);
     }
     let outcome = run(socket, profile, guard);
+    // The reapers first, lest one reports the end that we make as its command's own.
+    descendants::children().into_iter().for_each(|reaper| sys::kill(reaper, libc::SIGKILL));
     descendants::end_all();
     sys::exit(i32::from(outcome.is_err()))
 }
@@ -45,7 +47,9 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
     let (mut looked, mut pace) = (Instant::now(), Pace::Close);
     loop {
         let next_look = calls.are_under_way(profile).then_some(pace as i64);
-        let ready = sys::wait_for(&[(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)], next_look);
+        let news = [(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)];
+        let sources: Vec<_> = news.into_iter().chain(calls.awakenings()).collect();
+        let ready = sys::wait_for(&sources, next_look);
         if next_look.is_some() && looked.elapsed() >= Duration::from_millis(pace as u64) {
             looked = Instant::now();
             let tell = |note: &str| sys::send_message(socket, &[NOTE, note.as_bytes()].concat());
@@ -56,6 +60,7 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
                 return Ok(());
             }
         }
+        calls.wake(&ready[2..]);
         calls.reap();
         if !ready[1].is_empty() && !calls.accept(socket, &signals, profile)? {
             return Ok(());
@@ -66,16 +71,34 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
 /// The calls under way, known by their reapers.
 #[derive(Default)]
 struct Calls {
-    reapers: Vec<i32>,
+    reapers: Vec<Reaper>,
     /// A reaper was killed, so what it left behind is ours now and has to go.
     sweeping: bool,
 }
 
+struct Reaper {
+    pid: i32,
+    /// Hangs up when its command, which does nothing until then, is given something to do.
+    resting: Option<OwnedFd>,
+}
+
 impl Calls {
+    /// What to watch for commands that rest.
+    fn awakenings(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let resting = self.reapers.iter().filter_map(|reaper| reaper.resting.as_ref());
+        resting.map(|descriptor| (descriptor.as_fd(), PollFlags::empty()))
+    }
+
+    /// Takes what came of [`Calls::awakenings`].
+    fn wake(&mut self, events: &[PollFlags]) {
+        let resting = self.reapers.iter_mut().filter(|reaper| reaper.resting.is_some());
+        resting.zip(events).filter(|(_, events)| !events.is_empty()).for_each(|(reaper, _)| reaper.resting = None);
+    }
+
     /// Reads one request and forks its reaper; `false` when the server has gone.
     fn accept(&mut self, socket: &OwnedFd, signals: &OwnedFd, profile: &Profile) -> io::Result<bool> {
         let mut message = [0; 16];
-        let (count, descriptors) = sys::receive(socket, &mut message)?;
+        let (count, mut descriptors) = sys::receive(socket, &mut message)?;
         if count == 0 {
             return Ok(false);
         }
@@ -91,27 +114,32 @@ impl Calls {
                 // Only the keeper may hold the session's socket: its closing is how the server learns of our end.
                 sys::close(socket);
                 sys::close(signals);
+                self.reapers.iter().filter_map(|reaper| reaper.resting.as_ref()).for_each(sys::close);
                 reaper::main(descriptors)
             }
-            Ok(Forked::Parent { child }) => self.reapers.push(child),
+            Ok(Forked::Parent { child }) => {
+                let resting = if &message[..count] == START_RESTING { descriptors.pop() } else { None };
+                self.reapers.push(Reaper { pid: child, resting });
+            }
             Err(error) => reaper::report_failed_fork(&descriptors[CONTROL], &error),
         }
         Ok(true)
     }
 
-    /// Whether there is anything to count; without a sandbox nobody does.
+    /// Whether there is anything to count; without a sandbox nobody does. A session at rest costs nothing.
     fn are_under_way(&self, profile: &Profile) -> bool {
-        profile.level != Level::None && !self.reapers.is_empty()
+        profile.level != Level::None && self.reapers.iter().any(|reaper| reaper.resting.is_none())
     }
 
     fn reap(&mut self) {
         while let Waited::Ended { pid, status } = sys::wait_any() {
-            self.reapers.retain(|reaper| *reaper != pid);
+            self.reapers.retain(|reaper| reaper.pid != pid);
             self.sweeping |= status != ExitStatus::Code(0);
         }
         if self.sweeping {
             // Their own children come to us as they die, each with a signal that brings us back here.
-            let orphans = descendants::children().into_iter().filter(|pid| !self.reapers.contains(pid));
+            let known = |pid: &i32| self.reapers.iter().any(|reaper| reaper.pid == *pid);
+            let orphans = descendants::children().into_iter().filter(|pid| !known(pid));
             self.sweeping = orphans.inspect(|pid| sys::kill(*pid, libc::SIGKILL)).count() > 0;
         }
     }

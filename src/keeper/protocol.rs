@@ -29,6 +29,12 @@ pub const NOTE: &[u8] = b"note ";
 /// Sent to the keeper with one descriptor: try the boundary from inside, and write what was found there.
 pub const PROBE: &[u8] = b"probe";
 
+/// Sent to the keeper with the descriptors of a command to start.
+pub const START: &[u8] = b"start";
+
+/// The same for a command that does nothing while the other end of its last descriptor, a pipe, is open.
+pub const START_RESTING: &[u8] = b"start resting";
+
 /// Descriptors that accompany a start request, in this order; further ones go where `Start::extra` says.
 pub const DESCRIPTION: usize = 0;
 pub const CONTROL: usize = 1;

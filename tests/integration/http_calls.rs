@@ -85,6 +85,27 @@ fn a_call_that_nobody_comes_back_for_is_cancelled() {
 }
 
 #[test]
+fn a_task_goes_on_when_its_client_has_hung_up() {
+    let world = World::new();
+    let server = HttpServer::configured(&world, "reconnect_grace = 1");
+    for mut client in [server.client("tok"), server.modern_client("tok")] {
+        let (task, call) = (nap(), nap());
+        client.call("bash", json!({"command": format!("sleep {task}"), "run_in_background": true})).ok();
+        let late = json!({"command": format!("sleep {call}"), "timeout": 1, "on_timeout": "background"});
+        client.call("bash", late).ok();
+        let word = nap();
+        let pending = client.start("bash", json!({"command": format!("sleep {word}")}));
+        until("it to run", || (!with_word(&word).is_empty()).then_some(()));
+        pending.hang_up();
+        until("the call's end", || with_word(&word).is_empty().then_some(()));
+        assert!(!with_word(&task).is_empty() && !with_word(&call).is_empty(), "tasks are no calls under way");
+        assert!(client.call("task_output", json!({"task_id": "t1"})).ok().starts_with("status: running\n"));
+        client.call("task_stop", json!({"task_id": "t1"})).ok();
+        client.call("task_stop", json!({"task_id": "t2"})).ok();
+    }
+}
+
+#[test]
 fn a_question_that_one_request_brings_home_is_answered_by_the_next() {
     let world = World::new();
     let file = world.home().join("tokens");

@@ -173,3 +173,26 @@ fn nothing_accumulates_over_many_calls() {
     let after = || (descriptors(server.pid()), descriptors(keeper), descendants(server.pid()).len());
     until("descriptors and processes to be as before", || (after() == before).then_some(()));
 }
+
+#[test]
+fn a_session_at_rest_costs_nothing() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("true").ok();
+    // The next shell is there already, and waits.
+    let count = || {
+        let all = roles(&server, "testudo-keeper").into_iter().chain(roles(&server, "testudo-reaper"));
+        let waits = all.map(|pid| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            line.and_then(|count| count.trim().parse::<u64>().ok())
+        });
+        waits.collect::<Option<Vec<u64>>>()
+    };
+    until("all of them to sleep for longer than a keeper that counts would", || {
+        let before = count()?;
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        (before.len() == 2 && count()? == before).then_some(())
+    });
+    assert_eq!(server.bash("echo here").stdout(), "here\n");
+}

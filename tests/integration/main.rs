@@ -18,6 +18,7 @@ mod grep;
 mod http;
 mod http_calls;
 mod http_questions;
+mod http_slow;
 mod lifecycle;
 mod output;
 mod policy;

@@ -9,7 +9,7 @@ mod reply;
 mod world;
 
 pub use client::{Client, StartOptions};
-pub use http::{Exchange, HttpReply, HttpServer};
+pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
 pub use processes::{alive, descendants, until, with_word};

@@ -1,0 +1,98 @@
+//! Clients that do not read what they asked for, or do not finish what they ask: the others must not notice.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::{Value, json};
+
+use crate::support::{HttpClient, HttpServer, World, until};
+
+/// A request whose answer is not read.
+fn unread(client: &HttpClient, params: &Value) -> TcpStream {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
+    let mut stream = TcpStream::connect(&client.address).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer tok\r\nmcp-session-id: {}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        client.address,
+        client.session.as_deref().unwrap(),
+        body.len(),
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// Whether the kernel holds something back that the server has sent to this client, because the client's side is full.
+fn is_full(stream: &TcpStream) -> bool {
+    let [near, far] = [stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port()];
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    table.lines().skip(1).any(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let port = |field: &str| u16::from_str_radix(field.rsplit_once(':').unwrap().1, 16).unwrap();
+        (port(fields[1]), port(fields[2])) == (far, near) && !fields[4].starts_with("00000000:")
+    })
+}
+
+#[test]
+fn those_who_do_not_read_do_not_hold_up_the_others() {
+    let world = World::new();
+    let server = HttpServer::with_token(&world);
+    // Larger than everything that is kept for a slow reader on the way.
+    world.file("large.svg", vec![b' '; 9 << 20]);
+    let slow: Vec<HttpClient> = (0..8).map(|_| server.client("tok")).collect();
+    let view = json!({"name": "view", "arguments": {"path": "large.svg"}});
+    // Output without end, its progress, and an answer that is only given when the others are done.
+    let talk = "until [ -e go ]; do printf '%04000d\\n' 1; done; touch done-$NUMBER";
+    let mut streams: Vec<TcpStream> = slow[..4].iter().map(|client| unread(client, &view)).collect();
+    for (number, client) in slow[4..].iter().enumerate() {
+        let command = format!("NUMBER={number}; {talk}");
+        let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": 1}});
+        streams.push(unread(client, &params));
+    }
+    until("the large answers to be stuck", || streams[..4].iter().all(is_full).then_some(()));
+
+    let (mut legacy, mut modern) = (server.client("tok"), server.modern_client("tok"));
+    for number in 0..20 {
+        assert_eq!(legacy.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
+        assert_eq!(modern.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
+    }
+    assert!(streams[..4].iter().all(is_full), "they are still stuck");
+    assert!(!world.project().join("done-0").exists(), "and the commands still talk");
+
+    world.file("go", "");
+    until("the commands to end", || {
+        (0..4).all(|number| world.project().join(format!("done-{number}")).exists()).then_some(())
+    });
+    // One that reads late still gets everything.
+    let mut read = 0;
+    let mut buffer = vec![0; 1 << 20];
+    while read < 12 << 20 {
+        let count = streams[0].read(&mut buffer).unwrap();
+        assert!(count > 0, "only {read} bytes came");
+        read += count;
+    }
+}
+
+#[test]
+fn stalled_senders_do_not_hold_up_the_others() {
+    let world = World::new();
+    let server = HttpServer::with_token(&world);
+    // Heads that never end, and bodies that never come.
+    let mut stalled: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    for (index, stream) in stalled.iter_mut().enumerate() {
+        let head = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer tok\r\n", server.address);
+        stream.write_all(head.as_bytes()).unwrap();
+        if index % 2 == 0 {
+            stream.write_all(b"content-length: 1000\r\n\r\n{").unwrap();
+        }
+    }
+    let mut client = server.client("tok");
+    for number in 0..20 {
+        assert_eq!(client.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
+    }
+    // They were waited for all along.
+    for stream in &mut stalled {
+        stream.set_nonblocking(true).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    }
+}
