@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::input::Input;
 use super::process::{Exited, Process};
 use super::shell::memory_file;
-use super::stream::{LineListener, Recording, pipe, read_some, record};
+use super::stream::{LineListener, Recording, pipe, record};
 use super::terminal::Terminal;
 use super::watched::watched;
 use super::{Keeper, KeeperError, Settings, Shell, ShellState, Store, View, environment};
@@ -260,22 +260,47 @@ impl Report {
     }
 }
 
-/// The shell's report, read while it is written because it may be larger than the pipe. A child that inherited the
-/// descriptor keeps it open, so the command's end is the end of it.
+/// The shell's report. It is written line by line, so it is left alone until the command's end, which follows; only a shell
+/// that is long about it may wait for room in the pipe. A child that inherited the descriptor keeps it open, so the
+/// command's end is the end of it.
 async fn collect(report: &AsyncFd<OwnedFd>, over: &CancellationToken) -> Vec<u8> {
-    const LONGEST_REPORT: usize = 8 << 20;
+    const LINGER: Duration = Duration::from_millis(20);
     let mut bytes = Vec::new();
-    let mut buffer = vec![0; 16 * 1024];
     loop {
-        let count = tokio::select! {
-            count = read_some(report, &mut buffer) => count,
+        tokio::select! {
+            biased;
+            () = over.cancelled() => {}
+            ready = report.readable() => match ready {
+                Ok(mut ready) if take_all(report, &mut bytes) == Flow::Dry => ready.clear_ready(),
+                _ => return bytes,
+            },
+        }
+        if over.is_cancelled() || tokio::time::timeout(LINGER, over.cancelled()).await.is_ok() {
             // Whatever was written before the end is there to be read now.
-            () = over.cancelled() => rustix::io::read(report, &mut buffer).ok().filter(|count| *count > 0),
-        };
-        match count {
-            Some(count) if bytes.len() < LONGEST_REPORT => bytes.extend_from_slice(&buffer[..count]),
-            Some(_) => {}
-            None => return bytes,
+            take_all(report, &mut bytes);
+            return bytes;
+        }
+    }
+}
+
+/// How a pipe was left.
+#[derive(Eq, PartialEq)]
+enum Flow {
+    Dry,
+    Ended,
+}
+
+/// Everything that is in the pipe.
+fn take_all(report: &AsyncFd<OwnedFd>, bytes: &mut Vec<u8>) -> Flow {
+    const LONGEST_REPORT: usize = 8 << 20;
+    let mut buffer = [0; 16 * 1024];
+    loop {
+        match rustix::io::read(report, &mut buffer) {
+            Ok(0) => return Flow::Ended,
+            Ok(count) if bytes.len() < LONGEST_REPORT => bytes.extend_from_slice(&buffer[..count]),
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(rustix::io::Errno::AGAIN) => return Flow::Dry,
+            Err(_) => return Flow::Ended,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::run::{Report, Streams, null, view};
 use super::shell::{STALE, memory_file};
@@ -29,6 +30,7 @@ pub struct WarmShell {
 
 /// What a text may look at that differs in a shell started in advance: how it is traced, what it was called with.
 const TELLTALES: [&str; 5] = ["set -", "xtrace", "BASH_EXECUTION_STRING", "BASH_ARGV", "caller"];
+const BEFORE_IT_IS_WATCHED: Duration = Duration::from_millis(50);
 /// Longer texts gain little and would only be copied.
 const LONGEST_TEXT: usize = 64 * 1024;
 
@@ -75,6 +77,12 @@ impl WarmShell {
         }
         self.text.write_all_at(permitted.command.as_bytes(), 0)?;
         rustix::io::write(&self.go, b"g")?;
+        let go = self.go;
+        tokio::spawn(async move {
+            // It tells the keeper that there is something to watch now; most commands have ended by then.
+            tokio::time::sleep(BEFORE_IT_IS_WATCHED).await;
+            drop(go);
+        });
         Ok(self.running)
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::exec::WarmShell;
@@ -20,7 +21,12 @@ pub struct NextShell {
 struct Slot {
     number: u64,
     starting: JoinHandle<Option<WarmShell>>,
+    /// For a command that comes before the pause is over.
+    hurry: Arc<Notify>,
 }
+
+/// The answer of the last command goes first.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// A session that rests for so long does without; its next command starts a fresh shell.
 const KEPT: Duration = Duration::from_mins(5);
@@ -33,7 +39,13 @@ impl NextShell {
             return;
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed);
-        *slot = Some(Slot { number, starting: tokio::spawn(start) });
+        let hurry = Arc::new(Notify::new());
+        let hurried = hurry.clone();
+        let starting = tokio::spawn(async move {
+            let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
+            start.await
+        });
+        *slot = Some(Slot { number, starting, hurry });
         let next = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
@@ -47,6 +59,7 @@ impl NextShell {
     /// The shell, for one command.
     pub async fn take(&self) -> Option<WarmShell> {
         let mut slot = self.lock().take()?;
+        slot.hurry.notify_one();
         (&mut slot.starting).await.ok().flatten()
     }
 
