@@ -107,13 +107,18 @@ async def approve(connect):
         check("asked each time", len(person.asked), 2)
 
 
-async def roots(connect, directory):
+async def roots(connect, mode, project, directory):
+    """The first root is where work happens; the lifecycle of 2026-07-28 has none, and there the flags decide."""
+    asked = []
+
     async def offered(context):
+        asked.append(context)
         return ListRootsResult(roots=[Root(uri=f"file://{directory}")])
 
     async with connect(list_roots_callback=offered) as client:
-        seen = text(await client.call_tool("bash", {"command": "pwd"}))
-        check("roots", seen, f"exit_code: 0\n\nstdout:\n{directory}\n")
+        seen = text(await client.call_tool("bash", {"command": "pwd", "session": f"roots-{mode}"}))
+        expected = directory if mode == "legacy" else project
+        check("roots", (seen, len(asked)), (f"exit_code: 0\n\nstdout:\n{expected}\n", int(mode == "legacy")))
 
 
 async def exercise(client, project):
@@ -164,8 +169,7 @@ async def main():
             async with local() as client:
                 await exercise(client, project)
             await approve(local)
-            if mode == "legacy":
-                await roots(local, other)
+            await roots(local, mode, project, other)
             print(f"python sdk, stdio, {mode}: ok")
         with open(tokens, "w") as file:
             file.write("alice a-token\nbob b-token\n")
@@ -175,13 +179,12 @@ async def main():
                     return over_http(url, "a-token", mode, **callbacks)
 
                 await approve(remote)
-                if mode == "legacy":
-                    await roots(remote, other)
+                await roots(remote, mode, project, other)
                 async with remote() as client:
                     await exercise(client, project)
                     await client.call_tool("bash", {"command": "export MINE=alice"})
-                    async with over_http(url, "b-token", mode) as other:
-                        seen = text(await other.call_tool("bash", {"command": "echo [$MINE]"}))
+                    async with over_http(url, "b-token", mode) as bob:
+                        seen = text(await bob.call_tool("bash", {"command": "echo [$MINE]"}))
                         check("another principal", seen, "exit_code: 0\n\nstdout:\n[]\n")
                 print(f"python sdk, http, {mode}: ok")
 
