@@ -15,6 +15,7 @@ mod login;
 mod memory;
 mod pages;
 mod process;
+mod report;
 mod run;
 mod secret_names;
 mod settings;

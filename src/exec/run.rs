@@ -6,16 +6,14 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::unix::AsyncFd;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::input::Input;
 use super::process::{Exited, Process};
+use super::report::Report;
 use super::shell::memory_file;
 use super::stream::{LineListener, Recording, pipe, record};
 use super::terminal::Terminal;
-use super::watched::watched;
 use super::{Keeper, KeeperError, Settings, Shell, ShellState, Store, View, environment};
 use crate::gate::Permitted;
 use crate::keeper::protocol::Start;
@@ -64,13 +62,6 @@ pub enum Streams {
     },
 }
 
-/// What the shell says about itself at its end.
-#[derive(Debug)]
-pub(super) struct Report {
-    collecting: JoinHandle<Vec<u8>>,
-    over: CancellationToken,
-}
-
 /// How a call to a command ended.
 #[derive(Debug)]
 pub enum Ending {
@@ -86,6 +77,8 @@ pub enum Ending {
     Cancelled,
 }
 
+/// A short command's report is read at its end only.
+const BEFORE_A_REPORT_IS_READ: Duration = Duration::from_millis(20);
 /// How long the pipes may stay quiet after the command has ended while somebody still holds them.
 const QUIET: Duration = Duration::from_millis(100);
 const LONGEST_DRAIN: Duration = Duration::from_millis(500);
@@ -106,11 +99,11 @@ pub async fn spawn(
         let (report, report_end) = pipe()?;
         let command = place.shell.command(&permitted.command, place.nonce, place.state, report_end)?;
         let descriptors = [stdin_end, stdout_end, stderr_end].into_iter().chain(command.descriptors).collect();
-        Ok((Streams::Pipes { stdout, stderr }, input, watched(report)?, command.start, descriptors))
+        Ok((Streams::Pipes { stdout, stderr }, input, report, command.start, descriptors))
     };
     let (streams, input, report, start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     let (process, _) = place.keeper.start(&start, descriptors).await?;
-    Ok(Running { process, streams, input, report: Report::collect(report) })
+    Ok(Running { process, streams, input, report: Report::of(report) })
 }
 
 /// Starts one permitted program without a shell; a name without a slash is looked up in the PATH of its environment.
@@ -151,7 +144,7 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
         for _ in 0..3 {
             descriptors.push(null()?);
         }
-        Ok((watched(report)?, command.start, descriptors.into_iter().chain(command.descriptors).collect()))
+        Ok((report, command.start, descriptors.into_iter().chain(command.descriptors).collect()))
     };
     let (report, mut start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     start.terminal = Some(settings.terminal_size());
@@ -171,7 +164,7 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
         Ok((input, Streams::Terminal { terminal, raw }))
     };
     let (input, streams) = connect().map_err(KeeperError::Prepare)?;
-    Ok(Running { process, streams, input: Some(input), report: Report::collect(report) })
+    Ok(Running { process, streams, input: Some(input), report: Report::of(report) })
 }
 
 impl Running {
@@ -184,9 +177,18 @@ impl Running {
                 None => std::future::pending().await,
             }
         };
+        let exited = self.process.exited();
+        let exited = async {
+            tokio::pin!(exited);
+            if let Ok(exited) = tokio::time::timeout(BEFORE_A_REPORT_IS_READ, &mut exited).await {
+                return exited;
+            }
+            self.report.begin();
+            exited.await
+        };
         tokio::select! {
             biased;
-            exited = self.process.exited() => match exited {
+            exited = exited => match exited {
                 Some(exited) => {
                     self.streams.drain().await;
                     Ending::Exited { exited, report: self.report.take().await }
@@ -238,69 +240,6 @@ fn input_from(stdin: Stdin<'_>) -> io::Result<(Option<Arc<Input>>, OwnedFd)> {
             let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&writer, true)?;
             Ok((Some(Arc::new(Input::new(writer)?)), reader))
-        }
-    }
-}
-
-impl Report {
-    /// Of a program that is no shell.
-    fn none() -> Self {
-        Self { collecting: tokio::spawn(std::future::ready(Vec::new())), over: CancellationToken::new() }
-    }
-
-    pub(super) fn collect(report: AsyncFd<OwnedFd>) -> Self {
-        let over = CancellationToken::new();
-        let ended = over.clone();
-        Self { collecting: tokio::spawn(async move { collect(&report, &ended).await }), over }
-    }
-
-    async fn take(&mut self) -> Vec<u8> {
-        self.over.cancel();
-        (&mut self.collecting).await.unwrap_or_default()
-    }
-}
-
-/// The shell's report. It is written line by line, so it is left alone until the command's end, which follows; only a shell
-/// that is long about it may wait for room in the pipe. A child that inherited the descriptor keeps it open, so the
-/// command's end is the end of it.
-async fn collect(report: &AsyncFd<OwnedFd>, over: &CancellationToken) -> Vec<u8> {
-    const LINGER: Duration = Duration::from_millis(20);
-    let mut bytes = Vec::new();
-    loop {
-        tokio::select! {
-            biased;
-            () = over.cancelled() => {}
-            ready = report.readable() => match ready {
-                Ok(mut ready) if take_all(report, &mut bytes) == Flow::Dry => ready.clear_ready(),
-                _ => return bytes,
-            },
-        }
-        if over.is_cancelled() || tokio::time::timeout(LINGER, over.cancelled()).await.is_ok() {
-            // Whatever was written before the end is there to be read now.
-            take_all(report, &mut bytes);
-            return bytes;
-        }
-    }
-}
-
-/// How a pipe was left.
-#[derive(Eq, PartialEq)]
-enum Flow {
-    Dry,
-    Ended,
-}
-
-/// Everything that is in the pipe.
-fn take_all(report: &AsyncFd<OwnedFd>, bytes: &mut Vec<u8>) -> Flow {
-    const LONGEST_REPORT: usize = 8 << 20;
-    let mut buffer = [0; 16 * 1024];
-    loop {
-        match rustix::io::read(report, &mut buffer) {
-            Ok(0) => return Flow::Ended,
-            Ok(count) if bytes.len() < LONGEST_REPORT => bytes.extend_from_slice(&buffer[..count]),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(rustix::io::Errno::AGAIN) => return Flow::Dry,
-            Err(_) => return Flow::Ended,
         }
     }
 }

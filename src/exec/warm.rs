@@ -10,10 +10,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::run::{Report, Streams, null, view};
+use super::report::Report;
+use super::run::{Streams, null, view};
 use super::shell::{STALE, memory_file};
 use super::stream::{LineListener, pipe, record};
-use super::watched::watched;
 use super::{Keeper, KeeperError, Place, Running, ShellState};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
@@ -50,13 +50,13 @@ impl WarmShell {
             let stdout = record(place.store, view(place), stdout_reader, None)?;
             let stderr = record(place.store, view(place), stderr_reader, None)?;
             let descriptors = [null()?, stdout_end, stderr_end].into_iter().chain(command.descriptors).collect();
-            Ok(Some((Streams::Pipes { stdout, stderr }, watched(report)?, command.start, descriptors, text, go)))
+            Ok(Some((Streams::Pipes { stdout, stderr }, report, command.start, descriptors, text, go)))
         };
         let Some((streams, report, start, descriptors, text, go)) = prepare().map_err(KeeperError::Prepare)? else {
             return Ok(None);
         };
         let (process, _) = keeper.start(&start, descriptors).await?;
-        let running = Running { process, streams, input: None, report: Report::collect(report) };
+        let running = Running { process, streams, input: None, report: Report::of(report) };
         Ok(Some(Self { running, text, go, keeper: keeper.clone(), state: place.state.clone() }))
     }
 

@@ -92,7 +92,7 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
                 }
                 Waited::Ended { .. } => {}
                 Waited::NoneYet => break,
-                Waited::NoChildren => return,
+                Waited::NoChildren => return let_the_server_go_first(control),
             }
         }
         ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control, input) == Order::End);
@@ -100,6 +100,13 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
             descendants::kill_all();
         }
     }
+}
+
+/// Whoever is woken by our last word may have been put on our processor, and our end is long work for it: the kernel takes
+/// down an address space before it looks at anybody else. So we wait for the server to hang up, or for a moment.
+fn let_the_server_go_first(control: &OwnedFd) {
+    const MOMENT: i64 = 2;
+    sys::wait_for(&[(control.as_fd(), PollFlags::IN)], Some(MOMENT));
 }
 
 /// Most commands leave nothing behind, and then there is nothing to look for in `/proc`.
