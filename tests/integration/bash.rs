@@ -333,3 +333,14 @@ fn a_shell_started_in_advance_sees_what_a_fresh_one_would() {
     }
     assert_eq!(server.bash("echo $COUNT").stdout(), "3\n");
 }
+
+/// The shell must not wait for somebody to read its report, however much it has to say.
+#[test]
+fn more_variables_than_a_pipe_holds_persist() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    for command in ["true", "for i in {1..15}; do printf -v v %0100000d 1; export BIG$i=$v; done", "cd /"] {
+        server.bash(command).ok();
+    }
+    assert_eq!(server.bash("echo ${#BIG1} ${#BIG15} $PWD").stdout(), "100000 100000 /\n");
+}
