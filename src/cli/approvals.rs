@@ -16,7 +16,7 @@ pub fn given(cache_dir: &Path) -> Vec<Approval> {
 /// As `doctor` and `explain` show them.
 pub fn lines(approvals: &[Approval]) -> Vec<String> {
     if approvals.is_empty() {
-        return vec!["none, in no server that runs now".to_owned()];
+        return vec!["none in servers that run now".to_owned()];
     }
     let how = "take one back with: testudo revoke ID, or all of them with: testudo revoke all".to_owned();
     approvals.iter().map(ToString::to_string).chain([how]).collect()
