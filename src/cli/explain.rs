@@ -21,7 +21,8 @@ pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitC
     if json {
         println!("{}", serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?);
     } else {
-        print!("{}", explanation(&judgement, &server.gate().policy().lines(), &approvals::lines(&approvals)));
+        let given = if approvals.is_empty() { Vec::new() } else { approvals::lines(&approvals) };
+        print!("{}", explanation(&judgement, &server.gate().policy().lines(), &given));
     }
     Ok(ExitCode::from(judgement.verdict as u8))
 }
@@ -52,7 +53,9 @@ fn explanation(judgement: &Judgement, rules: &[String], approvals: &[String]) ->
             text.push_str(&format!("  {:<5} {}    {}\n", finding.verdict.to_string(), finding.what, finding.reason));
         }
     }
-    for (title, lines) in [("rules", rules), ("approvals", approvals)] {
+    for (title, lines) in
+        [("rules", rules), ("approvals", approvals)].into_iter().filter(|(_, lines)| !lines.is_empty())
+    {
         text.push_str(&format!("\n{title}\n"));
         for line in lines {
             text.push_str(&format!("  {line}\n"));
