@@ -17,7 +17,8 @@ use super::write::{self, Old, Outcome};
 use super::{FileError, Scope, Target, WriteFile, walk};
 use crate::gate::Permitted;
 
-/// How often a changing file is tried again.
+/// How often a changing file is tried at least, and again for as long as there is patience: several servers that edit one
+/// file all get their turn.
 const ATTEMPTS: usize = 8;
 /// How long another holder of the lock is waited for. Programs lock files for reasons of their own; after that the
 /// check before the rename has to do.
@@ -51,7 +52,9 @@ pub fn change<T>(
 ) -> Result<Changed<T>, FileError> {
     let asked = permitted.asked.text();
     let mut again = None;
-    for _ in 0..ATTEMPTS {
+    let (mut attempts, end) = (0, Instant::now() + PATIENCE);
+    while attempts < ATTEMPTS || Instant::now() < end {
+        attempts += 1;
         let target = again.as_ref().unwrap_or(&permitted.target);
         if let Some(changed) = attempt(target, asked, &wanted, &mut decide)? {
             return Ok(changed);
