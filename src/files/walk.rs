@@ -125,19 +125,25 @@ pub fn enter(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDequ
     })
 }
 
+/// A root below another's name that does not lie in it, as a project below `/tmp` where `/tmp` is the session's own, is met
+/// on the way and goes first.
 fn by_text(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<OsString>)> {
     let mut so_far = PathBuf::from("/");
     let mut components = absolute.components();
+    let mut entered: Option<(Arc<Root>, VecDeque<OsString>)> = None;
     loop {
-        if let Some(root) = roots.iter().find(|root| root.path() == so_far) {
-            return Some((root.clone(), names_of(components.as_path()).into()));
+        if let Some(root) = roots.iter().find(|root| root.path() == so_far)
+            && entered.as_ref().is_none_or(|(outer, _)| !root.real().starts_with(outer.real()))
+        {
+            entered = Some((root.clone(), names_of(components.as_path()).into()));
         }
-        match components.next()? {
-            Component::Normal(name) => so_far.push(name),
-            Component::ParentDir => {
+        match components.next() {
+            Some(Component::Normal(name)) => so_far.push(name),
+            Some(Component::ParentDir) if entered.is_none() => {
                 so_far.pop();
             }
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+            None | Some(Component::ParentDir) => return entered,
+            Some(Component::CurDir | Component::RootDir | Component::Prefix(_)) => {}
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Where a session can work: its temporary directory, projects in odd places, modes.
 
+use serde_json::json;
+
 use crate::support::{Level, World, everywhere, text};
 
 #[test]
@@ -34,6 +36,19 @@ fn a_project_below_tmp_stays_where_it_is() {
     );
     assert!(project.path().join("new").exists());
     assert!(!std::path::Path::new("/tmp/private").exists());
+    // File tools know the same places by the same names.
+    assert_eq!(server.call("view", json!({"path": "there"})).ok(), "1\tx\n");
+    assert_eq!(server.call("view", json!({"path": project.path().join("new")})).ok(), "1\ty\n");
+    assert_eq!(server.call("view", json!({"path": "/tmp/private"})).ok(), "1\tz\n");
+    assert_eq!(server.call("view", json!({"path": "../private"})).ok(), "1\tz\n");
+    server.call("str_replace", json!({"path": "new", "old_str": "y", "new_str": "Y"})).ok();
+    server.call("create_file", json!({"path": "sub/made", "content": "Y"})).ok();
+    assert_eq!(std::fs::read_to_string(project.path().join("sub/made")).unwrap(), "Y");
+    assert_eq!(server.bash("cat new sub/made").stdout(), "Y\nY");
+    let found = server.call("grep", json!({"pattern": "Y"})).ok();
+    assert!(found.contains("new") && found.contains("sub/made"), "{found}");
+    let names = server.call("find", json!({"pattern": "**/made"})).ok();
+    assert!(names.contains("sub/made"), "{names}");
 }
 
 #[test]
