@@ -1,6 +1,7 @@
 //! The command line, built from the table of settings.
 
 use std::ffi::OsString;
+use std::sync::LazyLock;
 
 use clap::{Arg, ArgAction, ArgMatches};
 
@@ -140,10 +141,12 @@ fn options() -> Vec<Arg> {
 
 /// As the manual has it; nothing for what is unset or empty.
 fn default_of(key: &str) -> Option<String> {
-    let table: toml::Table = crate::config::DEFAULTS.parse().ok()?;
-    let value = key.split('.').try_fold(toml::Value::Table(table), |value, part| value.get(part).cloned())?;
+    // Read once: the options of every subcommand ask, and a server starts in a few milliseconds.
+    static DEFAULTS: LazyLock<Option<toml::Value>> =
+        LazyLock::new(|| crate::config::DEFAULTS.parse().ok().map(toml::Value::Table));
+    let value = key.split('.').try_fold(DEFAULTS.as_ref()?, |value, part| value.get(part))?;
     match value {
-        toml::Value::String(text) if !text.is_empty() => Some(text),
+        toml::Value::String(text) if !text.is_empty() => Some(text.clone()),
         toml::Value::Integer(number) => Some(number.to_string()),
         toml::Value::Array(items) if !items.is_empty() => {
             Some(items.iter().filter_map(toml::Value::as_str).collect::<Vec<_>>().join(","))
