@@ -287,7 +287,8 @@ impl Bashing<'_> {
     }
 }
 
-fn place<'a>(server: &'a Server, session: &'a Session, keeper: &'a Keeper, state: &'a ShellState) -> Place<'a> {
+/// Where a session's command runs; shared by every tool that runs one.
+pub fn place<'a>(server: &'a Server, session: &'a Session, keeper: &'a Keeper, state: &'a ShellState) -> Place<'a> {
     Place {
         keeper,
         shell: server.shell(),

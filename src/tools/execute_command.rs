@@ -4,8 +4,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bash::place;
 use super::{Hints, Tool, ToolError, ToolOutput, complete_text};
-use crate::exec::{self, Ending, KeeperError, Place, Running, ShellState, Streams};
+use crate::exec::{self, Ending, KeeperError, Running, ShellState, Streams};
 use crate::files::{DirectoryError, real_directory};
 use crate::policy::action::RunWords;
 use crate::policy::shell::split;
@@ -67,14 +68,7 @@ async fn execute(arguments: Arguments, context: &Context) -> Result<Result<ToolO
     };
     let keeper = session.keeper().await.map_err(|error| error.to_string())?;
     let state = ShellState { cwd, environment: context.server.environment() };
-    let place = Place {
-        keeper: &keeper,
-        shell: context.server.shell(),
-        store: context.server.store(),
-        settings: &context.server.config().exec,
-        nonce: session.nonce(),
-        state: &state,
-    };
+    let place = place(&context.server, &session, &keeper, &state);
     let mut running = exec::spawn_words(&permitted, &place).await.map_err(|error| match error {
         KeeperError::Execute { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
             format!("spawn {program} ENOENT\n{NOTE}")

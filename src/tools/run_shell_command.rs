@@ -4,8 +4,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::bash::place;
 use super::{Hints, Tool, ToolError, ToolOutput, complete_text};
-use crate::exec::{self, Ending, ExitStatus, KeeperError, Place, Running, ShellState, Stdin, Streams};
+use crate::exec::{self, Ending, ExitStatus, KeeperError, Running, ShellState, Stdin, Streams};
 use crate::files::directory_below;
 use crate::policy::action::RunCommand;
 use crate::policy::shell::substitution;
@@ -65,14 +66,7 @@ impl Tool for RunShellCommand {
         environment.push(("ASIMI_CLI".into(), "1".into()));
         let state = ShellState { cwd, environment };
         let keeper = session.keeper().await.map_err(|error| ToolError::new(error.to_string()))?;
-        let place = Place {
-            keeper: &keeper,
-            shell: context.server.shell(),
-            store: context.server.store(),
-            settings: &context.server.config().exec,
-            nonce: session.nonce(),
-            state: &state,
-        };
+        let place = place(&context.server, &session, &keeper, &state);
         let running = match exec::spawn(&permitted, &place, Stdin::Empty, None).await {
             Ok(running) => running,
             Err(error @ (KeeperError::Execute { .. } | KeeperError::Prepare(_))) => {

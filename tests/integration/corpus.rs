@@ -7,11 +7,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{Client, StartOptions, World, text};
-
-const CORPUS: &str = include_str!("../data/corpus.jsonl");
+use crate::support::{Client, StartOptions, World, corpus, text};
 
 /// Refused by the policy before anything runs.
 const CLASSES: &[&str] = &[
@@ -40,8 +38,7 @@ struct Case {
 }
 
 fn cases() -> Vec<Case> {
-    let rows = CORPUS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let shell = rows.filter(|row| row["tool"] == "shell" && CLASSES.contains(&row["class"].as_str().unwrap()));
+    let shell = corpus().filter(|row| row["tool"] == "shell" && CLASSES.contains(&row["class"].as_str().unwrap()));
     shell
         .map(|row| {
             let own = |name: &str| row[name].as_str().unwrap().to_owned();

@@ -4,9 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::{Value, json};
 
-use crate::support::{World, text};
-
-const CORPUS: &str = include_str!("../data/corpus.jsonl");
+use crate::support::{World, corpus, text};
 
 /// A workspace with everything that the cases name: links out of it, a loop, a pipe, a device, a file of a terabyte.
 fn prepare(world: &World) {
@@ -52,11 +50,10 @@ fn no_published_path_leads_out() {
     let root = text(&world.project());
     let shared_tmp = std::path::Path::new("/tmp").join(root.replace('/', "-"));
     let mut server = world.server(&["--allow", "git"]);
-    let rows = CORPUS.lines().filter(|line| line.contains(r#""class": "path""#) || line.contains(r#""class":"path""#));
     let mut count = 0;
-    for row in rows {
+    for row in corpus().filter(|row| row["class"] == "path") {
         // What a session writes to /tmp is in a directory of its own.
-        let row = row.replace("$ROOT", &root).replace("/tmp/x", &text(&shared_tmp));
+        let row = row.to_string().replace("$ROOT", &root).replace("/tmp/x", &text(&shared_tmp));
         let row: Value = serde_json::from_str(&row).unwrap();
         let (tool, arguments) = call(&row);
         let reply = server.call(tool, arguments);

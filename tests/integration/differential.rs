@@ -10,12 +10,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use testudo::gate::Machine;
 use testudo::policy::action::{Action, RunCommand};
 use testudo::policy::{Policy, Scene, Settings, Verdict};
 
-use crate::support::{World, text};
+use crate::support::{World, corpus, text};
 
 const BASE: &[&str] =
     &["ls", "cat", "git", "find", "grep", "echo", "head", "tail", "wc", "sort", "true", "cd", "pwd", "printf", "test"];
@@ -152,8 +151,7 @@ fn seeds() -> Vec<String> {
         "redirection",
         "benign",
     ];
-    let rows = include_str!("../data/corpus.jsonl").lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let chosen = rows.filter(|row| row["tool"] == "shell" && classes.contains(&row["class"].as_str().unwrap()));
+    let chosen = corpus().filter(|row| row["tool"] == "shell" && classes.contains(&row["class"].as_str().unwrap()));
     let inputs = chosen.map(|row| row["input"].as_str().unwrap().to_owned());
     inputs.chain(TRICKY.iter().map(|text| (*text).to_owned())).collect()
 }

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Level, everywhere, text, with_word};
-
-const CORPUS: &str = include_str!("../data/corpus.jsonl");
+use crate::support::{Level, corpus, everywhere, text, with_word};
 
 /// Beyond the published ones. `$OUTSIDE` is a directory of the person's with a file `f`; `~/.ssh/id_ed25519` holds a
 /// canary.
@@ -32,10 +30,9 @@ const MORE: &[&str] = &[
 /// Commands of the classes that the sandbox answers for. The fork bomb has a test of its own, with limits to suit; a proxy
 /// with a list of domains, which three cases presuppose, is not part of the product.
 fn published() -> Vec<String> {
-    let rows = CORPUS.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let ours = |row: &Value| ["sandbox", "resource", "secrets"].iter().any(|class| row["class"] == *class);
     let elsewhere = |row: &Value| row["policy_setup"]["network"] == "proxy" || row["id"] == "resource-01";
-    rows.filter(|row| ours(row) && !elsewhere(row)).map(|row| row["input"].as_str().unwrap().to_owned()).collect()
+    corpus().filter(|row| ours(row) && !elsewhere(row)).map(|row| row["input"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]

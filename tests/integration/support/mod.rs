@@ -1,6 +1,7 @@
 //! A harness in which a test reads like a sentence: given a world, a server in it answers a call so.
 
 mod client;
+mod corpus;
 mod http;
 mod inside;
 mod person;
@@ -9,6 +10,7 @@ mod reply;
 mod world;
 
 pub use client::{Client, StartOptions};
+pub use corpus::corpus;
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
