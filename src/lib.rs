@@ -12,21 +12,20 @@
 //! - [`files`]: showing, editing, making and searching the files in scope.
 //! - [`keeper`]: the processes between us and a command, which end it when we go.
 //! - [`sandbox`]: what the keeper may do and see, enforced by the kernel.
+//! - [`base`]: small things that several of them use.
 //!
 //! `ARCHITECTURE.md` says what each of them must not do.
 
+pub mod base;
 pub mod cli;
 pub mod config;
 pub mod exec;
 pub mod files;
 pub mod gate;
 pub mod keeper;
-pub mod packed;
 pub mod policy;
-pub mod random;
 pub mod reference;
 pub mod sandbox;
 pub mod server;
-pub mod spelling;
 pub mod tools;
 pub mod transport;

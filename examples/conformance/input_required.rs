@@ -103,7 +103,7 @@ fn ask(asked: Vec<(&str, InputRequest)>, step: Option<u32>) -> Answer {
 static STEPS: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
 
 fn sealed(step: u32) -> String {
-    let name = testudo::random::hex::<32>();
+    let name = testudo::base::random::hex::<32>();
     STEPS.lock().unwrap().insert(name.clone(), step);
     name
 }

@@ -17,7 +17,7 @@ pub struct Written {
     no_auth: bool,
     allowed_hosts: Vec<String>,
     allowed_origins: Vec<String>,
-    #[serde(deserialize_with = "super::size")]
+    #[serde(deserialize_with = "crate::base::size::size")]
     max_body: u64,
     max_sessions: usize,
     max_connections: usize,

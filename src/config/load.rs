@@ -49,7 +49,7 @@ struct Written {
     disable_tools: OneOrMore,
     timeout: u64,
     background_timeout: u64,
-    #[serde(deserialize_with = "super::size")]
+    #[serde(deserialize_with = "crate::base::size::size")]
     max_file_size: u64,
     sandbox: crate::sandbox::Settings,
     env: crate::exec::EnvironmentSettings,
@@ -231,7 +231,7 @@ fn refuse_unknown(written: &Table, known: &Table, prefix: &str, origin: &str) ->
 
 fn did_you_mean<'a>(written: &str, valid: impl Iterator<Item = &'a str>, prefix: &str) -> String {
     let valid: Vec<&str> = valid.collect();
-    match crate::spelling::nearest(written, valid.iter().copied()) {
+    match crate::base::spelling::nearest(written, valid.iter().copied()) {
         Some(near) => format!("; did you mean `{prefix}{near}`?"),
         None => format!("; the valid names are {}", valid.join(", ")),
     }

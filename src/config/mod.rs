@@ -7,14 +7,12 @@ mod directories;
 mod http;
 mod load;
 pub mod options;
-mod size;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 pub use directories::{Directories, OfferedRoot};
 pub use load::{ConfigError, Source, load};
-pub use size::{parse as parse_size, size};
 
 /// The embedded manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");

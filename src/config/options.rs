@@ -261,7 +261,7 @@ impl Kind {
             Self::List | Self::Rules => Ok(list(written.iter().map(String::as_str))),
             Self::CommaList => Ok(list(written.iter().flat_map(|text| text.split(',')))),
             Self::Choice(choices) if choices.contains(&last) => Ok(toml::Value::String(last.to_owned())),
-            Self::Choice(choices) => Err(match crate::spelling::nearest(last, choices.iter().copied()) {
+            Self::Choice(choices) => Err(match crate::base::spelling::nearest(last, choices.iter().copied()) {
                 Some(near) => format!("{last:?} is not one of {}; did you mean {near}?", choices.join(", ")),
                 None => format!("{last:?} is not one of {}", choices.join(", ")),
             }),

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::secret_names;
+use crate::base::{search_path, wildcard};
 
 /// Nothing may wait for a person: pagers print, editors fail, prompts are refused.
 const FIXED: [(&str, &str); 10] = [
@@ -61,18 +62,7 @@ impl Settings {
     /// Whether somebody named this variable as one that commands may have.
     pub fn passes(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
-        self.pass.iter().any(|pattern| matches(pattern, &name))
-    }
-}
-
-/// `*` is any part of a name.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((head, rest)) => {
-            name.starts_with(head)
-                && (head.len()..=name.len()).any(|at| name.is_char_boundary(at) && matches(rest, &name[at..]))
-        }
+        self.pass.iter().any(|pattern| wildcard::matches(pattern, &name))
     }
 }
 
@@ -111,10 +101,7 @@ pub fn find_program(environment: &[(OsString, OsString)], name: &str) -> Option<
     if name.contains('/') {
         return Some(name.into());
     }
-    let path = environment.iter().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone())?;
-    let runs =
-        |file: &std::path::PathBuf| file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok();
-    std::env::split_paths(&path).map(|directory| directory.join(name)).find(runs)
+    search_path::find(&search_path::directories(search_path::variable(environment, "PATH")?), name)
 }
 
 /// In a terminal a person, or an agent in their place, does answer: what we forced for the others is given back.

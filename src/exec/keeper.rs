@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -14,10 +14,11 @@ use super::descriptors::descriptor_limit_before;
 use super::process::Process;
 use super::shell::{is_resting, memory_file};
 use super::socket::Socket;
+use crate::base::locks::LockExt;
+use crate::base::packed::put_paths;
 use crate::keeper::protocol::{
     DONE, FAILED, HIDE, NOTE, PROBE, PROTECT, READY, Report, START, START_RESTING, SUBCOMMAND, Start, Step,
 };
-use crate::packed::put_paths;
 use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
 
@@ -117,7 +118,7 @@ impl Keeper {
 
     /// What it had to end by itself since the last time somebody asked, and why.
     pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.life.notes.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.life.notes.locked())
     }
 
     /// What it was restricted to.
@@ -133,7 +134,7 @@ impl Keeper {
     /// Hides secrets that have come since the keeper was made, or the last time.
     pub async fn hide_new_secrets(&self) -> Result<(), KeeperError> {
         let new: Vec<PathBuf> = {
-            let mut missing = self.missing_secrets.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut missing = self.missing_secrets.locked();
             let (new, still_missing) = missing.drain(..).partition(|secret| secret.exists());
             *missing = still_missing;
             new
@@ -224,7 +225,7 @@ async fn listen(socket: &Socket, life: &KeeperLife) {
         }
         if let Some(note) = message.strip_prefix(NOTE) {
             let note = String::from_utf8_lossy(note).into_owned();
-            life.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note);
+            life.notes.locked().push(note);
         }
     }
 }

@@ -38,6 +38,6 @@ pub struct OutputSettings {
     /// Characters of each stream that a result shows.
     pub view_characters: usize,
     /// Bytes of each stream that are kept on disk.
-    #[serde(deserialize_with = "crate::config::size")]
+    #[serde(deserialize_with = "crate::base::size::size")]
     pub store_bytes: u64,
 }

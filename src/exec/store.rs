@@ -34,7 +34,7 @@ impl Store {
         let stores = parent.join(STORES);
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&stores)?;
         remove_abandoned(&stores);
-        let directory = stores.join(format!("{}-{}", std::process::id(), crate::random::hex::<8>()));
+        let directory = stores.join(format!("{}-{}", std::process::id(), crate::base::random::hex::<8>()));
         std::fs::DirBuilder::new().mode(0o700).create(&directory)?;
         let lock = create(&directory.join("lock"))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -64,7 +64,7 @@ impl Store {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let parent = match self.lock {
             Some(_) => self.directory.clone(),
-            None => std::env::temp_dir().join(format!("testudo-{}", crate::random::hex::<8>())),
+            None => std::env::temp_dir().join(format!("testudo-{}", crate::base::random::hex::<8>())),
         };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
         let directory = parent.join(format!("tmp-{number}"));

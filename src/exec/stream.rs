@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::io::unix::AsyncFd;
@@ -12,6 +12,8 @@ use super::Store;
 use super::store::Spill;
 use super::view::View;
 use super::watched::watched;
+
+use crate::base::locks::LockExt;
 
 /// Told of every piece of output as it arrives; must not block.
 pub type LineListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
@@ -96,7 +98,7 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
             buffer.resize(buffer.len() * 4, 0);
         }
     }
-    lock(inner).view.finish();
+    inner.locked().view.finish();
     progress.send_modify(|progress| progress.ended = true);
 }
 
@@ -116,7 +118,7 @@ async fn take_some(
     loop {
         let mut ready = reader.readable().await.ok()?;
         let taken = ready.try_io(|pipe| {
-            let mut recorded = lock(inner);
+            let mut recorded = inner.locked();
             let count = rustix::io::read(pipe.get_ref(), &mut *buffer)?;
             recorded.taken += count as u64;
             recorded.view.push(&buffer[..count]);
@@ -135,7 +137,7 @@ async fn take_some(
 
 impl Recording {
     pub fn get(&self) -> MutexGuard<'_, Recorded> {
-        lock(&self.inner)
+        self.inner.locked()
     }
 
     /// Who is told from now on.
@@ -177,10 +179,6 @@ impl Recording {
         let waiting = self.reader.upgrade().and_then(|pipe| rustix::io::ioctl_fionread(&*pipe).ok());
         recorded.taken + waiting.unwrap_or(0)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A command that outlives the call that started it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 use super::clean::clean;
 use super::run::{Running, Streams};
 use super::{Input, Process, Recording, View};
+
+use crate::base::locks::LockExt;
 
 /// Known by its id until it is read to its end.
 #[derive(Debug)]
@@ -230,7 +232,7 @@ impl Task {
     }
 
     fn lock(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+        self.marks.locked()
     }
 }
 

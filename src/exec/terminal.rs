@@ -1,8 +1,9 @@
 //! A terminal as a person would see it: what a program draws, kept by an emulator, read as text.
 
 use std::num::NonZeroU16;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
+use crate::base::locks::LockExt;
 use crate::keeper::protocol::TerminalSize;
 
 use super::LineListener;
@@ -108,7 +109,7 @@ impl Terminal {
     }
 
     fn lock(&self) -> MutexGuard<'_, vt100::Parser<Replies>> {
-        self.parser.lock().unwrap_or_else(PoisonError::into_inner)
+        self.parser.locked()
     }
 }
 

@@ -1,6 +1,7 @@
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::FileError;
+use crate::base::lexical;
 
 /// A path as the agent wrote it, and what it means: `~` is the home directory, the rest is seen from the session's cwd.
 #[derive(Clone, Debug)]
@@ -36,23 +37,8 @@ impl Asked {
 
     /// Absolute and without dots: what replies name.
     pub fn shown(&self) -> PathBuf {
-        without_dots(&self.absolute)
+        lexical::normal(&self.absolute)
     }
-}
-
-/// Removes `.` and `..` by looking at the text alone.
-pub fn without_dots(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                clean.pop();
-            }
-            other => clean.push(other),
-        }
-    }
-    clean
 }
 
 #[cfg(test)]

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::FileType;
@@ -12,6 +12,7 @@ use rustix::fs::FileType;
 use super::hunt::{Hunt, Ignoring};
 use super::stop::Reason;
 use super::{FileError, Scope, SearchFiles, Stop};
+use crate::base::locks::{LockExt, unlocked};
 use crate::gate::Permitted;
 
 /// What is looked for.
@@ -84,14 +85,14 @@ fn look(hunt: &Hunt<'_>, pattern: &Pattern, query: &NameQuery, ignoring: Ignorin
             }
             total.fetch_add(1, Ordering::Relaxed);
             let named = (found.relative.to_owned(), kind == FileType::Directory);
-            let mut newest = newest.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut newest = newest.locked();
             newest.push(Reverse(((stat.st_mtime, stat.st_mtime_nsec), Reverse(named))));
             if newest.len() > wanted {
                 newest.pop();
             }
         }
     });
-    let newest = newest.into_inner().unwrap_or_else(PoisonError::into_inner).into_sorted_vec();
+    let newest = unlocked(newest).into_sorted_vec();
     let newest = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named);
     let page = newest
         .filter(|(relative, _)| hunt.holds(relative))

@@ -87,7 +87,7 @@ impl TextQuery {
         if let Some(kind) = &self.kind {
             let known: Vec<String> = types.definitions().iter().map(|known| known.name().to_owned()).collect();
             if !known.iter().any(|name| name == kind) {
-                let near = crate::spelling::nearest(kind, known.iter().map(String::as_str));
+                let near = crate::base::spelling::nearest(kind, known.iter().map(String::as_str));
                 let hint = near.map(|name| format!("Did you mean \"{name}\"? ")).unwrap_or_default();
                 return Err(FileError::BadSearch {
                     message: format!("unknown file type \"{kind}\""),

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use grep_matcher::LineTerminator;
@@ -19,6 +19,7 @@ use super::hunt::{Found, Hunt, Ignoring};
 use super::matches::{Collect, Count, Interruptible, Shown};
 use super::stop::Reason;
 use super::{FileError, Scope, SearchFiles, Stop, TextQuery};
+use crate::base::locks::{LockExt, unlocked};
 use crate::gate::Permitted;
 
 /// What zero hits are worth in additional time.
@@ -123,7 +124,7 @@ impl Search<'_> {
                 Ok(()) if count.binary && self.only.is_none() => counted.binaries.fetch_add(1, Ordering::Relaxed),
                 Ok(()) => {
                     if count.matches > 0 {
-                        let mut hits = hits.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut hits = hits.locked();
                         hits.push((relative.to_owned(), count.matches));
                     }
                     counted.searched.fetch_add(1, Ordering::Relaxed)
@@ -143,7 +144,7 @@ impl Search<'_> {
                 }
             });
         }
-        counted.hits = hits.into_inner().unwrap_or_else(PoisonError::into_inner);
+        counted.hits = unlocked(hits);
         counted
     }
 
@@ -152,10 +153,10 @@ impl Search<'_> {
         let searched = Mutex::new(HashSet::new());
         self.hunt.go(Ignoring::Yes, self.stop, || {
             |found: &Found<'_>| {
-                searched.lock().unwrap_or_else(PoisonError::into_inner).insert(found.relative.to_owned());
+                searched.locked().insert(found.relative.to_owned());
             }
         });
-        let searched = searched.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let searched = unlocked(searched);
         let brief = self.stop.at_most(IGNORED_PATIENCE);
         let beyond =
             Search { matcher: self.matcher.clone(), files: self.files.clone(), only: None, stop: &brief, ..*self };

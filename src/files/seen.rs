@@ -1,8 +1,10 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::Stat;
+
+use crate::base::locks::LockExt;
 
 /// The files as a session last saw or wrote them, so that an edit made on an old picture is noticed. Small files are
 /// remembered whole; of large ones only what the file system says about them.
@@ -90,7 +92,7 @@ impl SeenFiles {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Files> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.files.locked()
     }
 }
 

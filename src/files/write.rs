@@ -132,5 +132,5 @@ impl Drop for Draft<'_> {
 }
 
 fn passing_name() -> OsString {
-    format!(".testudo-{}.tmp", crate::random::hex::<16>()).into()
+    format!(".testudo-{}.tmp", crate::base::random::hex::<16>()).into()
 }

@@ -2,11 +2,13 @@
 //! an agent can write makes an approval; the [`Ledger`] shows them to people, who can take them back there.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::ledger::{Approval, Ledger, What};
 use super::{Decision, Question};
+
+use crate::base::locks::LockExt;
 
 #[derive(Debug, Default)]
 pub struct Approvals {
@@ -55,7 +57,7 @@ impl Approvals {
         if inner.given.iter().any(|approval| approval.what == what) {
             return;
         }
-        let id = crate::random::hex::<6>();
+        let id = crate::base::random::hex::<6>();
         let approval = Approval { id, session: self.session.clone(), pid: std::process::id(), what };
         match self.ledger.enter(&approval) {
             Ok(()) => inner.given.push(approval),
@@ -83,7 +85,7 @@ impl Approvals {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.locked()
     }
 }
 

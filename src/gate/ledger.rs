@@ -1,6 +1,7 @@
 //! Where approvals can be seen and taken back from outside the server that holds them: a file for each, in a directory
 //! that goes with the server. A file by itself grants nothing; one that is gone takes its approval along.
 
+use crate::base::invisible::made_visible;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -91,10 +92,10 @@ impl std::fmt::Display for Approval {
         let Self { id, session, pid, what } = self;
         match what {
             What::Command { text, cwd: Some(cwd) } => {
-                write!(f, "{id}  command `{}` in {}", super::question::visible(text), cwd.display())
+                write!(f, "{id}  command `{}` in {}", made_visible(text), cwd.display())
             }
-            What::Command { text, cwd: None } => write!(f, "{id}  {}", super::question::visible(text)),
-            What::Program(name) => write!(f, "{id}  program {}", super::question::visible(name)),
+            What::Command { text, cwd: None } => write!(f, "{id}  {}", made_visible(text)),
+            What::Program(name) => write!(f, "{id}  program {}", made_visible(name)),
         }?;
         write!(f, "    ({session}, server {pid})")
     }

@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::base::search_path;
 use crate::policy::Programs;
 
 /// The machine the server runs on, as the policy needs to know it. The PATH is the one the server was started with: what
@@ -12,18 +12,14 @@ pub struct Machine {
 }
 
 impl Machine {
-    pub fn new(search_path: &OsStr) -> Self {
-        let entries = search_path.as_bytes().split(|byte| *byte == b':');
-        // A relative entry depends on where one stands, so no name is looked up there.
-        let path = entries.map(|entry| PathBuf::from(OsStr::from_bytes(entry))).filter(|entry| entry.is_absolute());
-        Self { path: path.collect() }
+    pub fn new(path: &OsStr) -> Self {
+        Self { path: search_path::directories(path) }
     }
 }
 
 impl Programs for Machine {
     fn find(&self, name: &str) -> Option<PathBuf> {
-        let runs = |file: &PathBuf| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file();
-        self.path.iter().map(|directory| directory.join(name)).find(runs)
+        search_path::find(&self.path, name)
     }
 
     fn real(&self, path: &Path) -> PathBuf {

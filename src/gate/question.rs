@@ -1,5 +1,6 @@
 //! What a person is asked, and what they may answer.
 
+use crate::base::invisible::made_visible;
 use crate::policy::Judgement;
 use crate::policy::action::Shown;
 
@@ -35,16 +36,16 @@ impl Question {
 
     /// The text of the question, or nothing when it would be too long to be read.
     pub fn message(&self) -> Option<String> {
-        let mut text = format!("May this run?\n\n{}\n", visible(&self.shown.text));
+        let mut text = format!("May this run?\n\n{}\n", made_visible(&self.shown.text));
         if let Some(cwd) = &self.shown.cwd {
-            text.push_str(&format!("\nin: {}", visible(&cwd.display().to_string())));
+            text.push_str(&format!("\nin: {}", made_visible(&cwd.display().to_string())));
         }
         if let Some(description) = &self.shown.description {
-            text.push_str(&format!("\nfor: {}", visible(description)));
+            text.push_str(&format!("\nfor: {}", made_visible(description)));
         }
-        text.push_str(&format!("\nwhy you are asked: {}", visible(&self.reason)));
+        text.push_str(&format!("\nwhy you are asked: {}", made_visible(&self.reason)));
         if !self.programs.is_empty() {
-            text.push_str(&format!("\nprograms: {}", visible(&self.programs.join(", "))));
+            text.push_str(&format!("\nprograms: {}", made_visible(&self.programs.join(", "))));
         }
         (text.chars().count() <= LONGEST).then_some(text)
     }
@@ -61,15 +62,6 @@ impl Decision {
             _ => Self::Deny,
         }
     }
-}
-
-/// Characters that could hide or reorder what stands there are written out.
-pub(super) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().map(|c| if hidden(c) { format!("<U+{:04X}>", u32::from(c)) } else { c.to_string() }).collect()
 }
 
 #[cfg(test)]

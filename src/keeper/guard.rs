@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 use super::protocol::{DONE, FAILED, HIDE};
 use super::sys::{self, Forked, Waited};
 use super::{descendants, keep};
-use crate::packed::Reader;
+use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::namespaces::{self, Door};
 use crate::sandbox::{self, Doing, Failure, Level, Profile};

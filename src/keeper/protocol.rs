@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use crate::packed::{Malformed, Reader, put_count, put_text};
+use crate::base::packed::{Malformed, Reader, put_count, put_text};
 
 /// The hidden subcommand that turns the binary into a guard. The session's socket is its descriptor 0. A number behind it
 /// is how many descriptors commands may have, where the server has raised its own limit.

@@ -9,6 +9,7 @@ use super::arguments::Carried;
 use super::shell::ast::{Access, Command, Kind, Pipeline, Redirection, Simple};
 use super::shell::{self, Piece, Script, Word};
 use super::{Finding, Policy, Programs, Scene, Verdict, variables, write_targets};
+use crate::base::lexical;
 
 /// More than this is no command line; refused rather than asked about, so that size cannot wear out a prohibition.
 const MOST_COMMANDS: usize = 2_000;
@@ -232,7 +233,7 @@ impl<'a> Judge<'a> {
             return;
         };
         let Some(cwds) = &mut self.cwds else { return };
-        let more: Vec<PathBuf> = cwds.iter().map(|cwd| write_targets::lexical(&cwd.join(&target))).collect();
+        let more: Vec<PathBuf> = cwds.iter().map(|cwd| lexical::normal(&cwd.join(&target))).collect();
         let physical: Vec<PathBuf> = cwds.iter().map(|cwd| self.programs.real(&cwd.join(&target))).collect();
         for cwd in more.into_iter().chain(physical) {
             if !cwds.contains(&cwd) {

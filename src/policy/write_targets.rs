@@ -1,9 +1,10 @@
 //! Where a command may write without being asked about: the project and the temporary directory, except for names that
 //! somebody else later runs or trusts. The sandbox holds the same line for what is not visible here.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{Programs, Scene};
+use crate::base::lexical;
 
 /// Names that are executed or trusted outside the sandbox, at any depth and in any letter case.
 const PROTECTED: &[&str] = &[
@@ -53,7 +54,7 @@ pub fn objection(target: &Path, cwds: Option<&[PathBuf]>, scene: &Scene, program
     };
     candidates.iter().find_map(|path| {
         // Before links are resolved and after: neither may lead out, nor hide a protected name.
-        [lexical(path), programs.real(path)].iter().find_map(|path| refused(path, scene))
+        [lexical::normal(path), programs.real(path)].iter().find_map(|path| refused(path, scene))
     })
 }
 
@@ -81,19 +82,6 @@ fn refused(path: &Path, scene: &Scene) -> Option<String> {
 fn is_sink(target: &Path) -> bool {
     let sinks = ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/zero", "/dev/full", "-"];
     sinks.iter().any(|sink| target == Path::new(sink))
-}
-
-/// `..` taken out by name alone, as the shell does it for its own directory.
-pub fn lexical(path: &Path) -> PathBuf {
-    let mut result = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => drop(result.pop()),
-            Component::CurDir => {}
-            component => result.push(component),
-        }
-    }
-    result
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Why something was refused, when the sandbox knows that it was the one who refused it. It looks for a path or the
 //! network in what a failed command said, and is silent when the profile does not settle the matter.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::{Level, Network, Profile};
+use crate::base::lexical;
 
 /// How the kernel's refusals read in English, as `strerror` has them.
 const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
@@ -66,20 +67,10 @@ fn paths(line: &str, cwd: &Path) -> Vec<PathBuf> {
     let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
     let words = line.split([' ', ':', ',']).filter(|word| word.contains('/') || word.starts_with('.'));
     let candidates = quoted.chain(words).map(|text| text.trim_matches(['\'', '"', '`', '(', ')']));
-    candidates.filter(|text| !text.is_empty() && !text.contains('\0')).map(|text| normal(&cwd.join(text))).collect()
-}
-
-/// Without `.` and `..`; links are left to the reader.
-fn normal(path: &Path) -> PathBuf {
-    let mut out = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(out.pop()),
-            Component::CurDir => {}
-            part => out.push(part),
-        }
-    }
-    out
+    candidates
+        .filter(|text| !text.is_empty() && !text.contains('\0'))
+        .map(|text| lexical::normal(&cwd.join(text)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub struct Settings {
     /// A size, or a share of the machine's memory like `50%`.
     pub memory: Memory,
     /// The largest file.
-    #[serde(deserialize_with = "crate::config::size")]
+    #[serde(deserialize_with = "crate::base::size::size")]
     pub file: u64,
     /// Open files of one process.
     pub open_files: u64,
@@ -48,7 +48,7 @@ impl TryFrom<String> for Memory {
         match text.strip_suffix('%').map(str::parse) {
             Some(Ok(percent @ 1..=100)) => Ok(Self::Percent(percent)),
             Some(_) => Err(format!("{text:?} is not a share between 1% and 100%")),
-            None => crate::config::parse_size(&text).map(Self::Bytes),
+            None => crate::base::size::parse(&text).map(Self::Bytes),
         }
     }
 }

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::Level;
 use super::limits::Limits;
-use crate::packed::{Malformed, Reader, put_count, put_paths, put_size, put_text};
+use crate::base::packed::{Malformed, Reader, put_count, put_paths, put_size, put_text};
 
 /// What one keeper enforces, decided in the server: plain data, every path absolute and without links.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

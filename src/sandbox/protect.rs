@@ -1,5 +1,7 @@
 //! Names that commands may not write, because what stands there is run or believed outside the sandbox later.
 
+use crate::base::invisible::is_invisible;
+use crate::base::wildcard;
 use std::path::{Path, PathBuf};
 
 /// `sandbox.protect`, ready to be compared with paths.
@@ -63,18 +65,7 @@ impl Names {
 
 impl Pattern {
     fn matches(&self, names: &[String]) -> bool {
-        self.names.iter().zip(names).all(|(pattern, name)| matches(pattern, name))
-    }
-}
-
-/// `*` is any part of one name.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((head, rest)) => {
-            let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
-            name.starts_with(head) && ends.filter(|at| *at >= head.len()).any(|at| matches(rest, &name[at..]))
-        }
+        self.names.iter().zip(names).all(|(pattern, name)| wildcard::matches(pattern, name))
     }
 }
 
@@ -84,8 +75,7 @@ fn plain_names(path: &Path) -> Vec<String> {
 
 /// Without what some file systems ignore: case, and code points that have no shape.
 fn plain(name: impl AsRef<str>) -> String {
-    let visible = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{ad}');
-    name.as_ref().chars().filter(visible).flat_map(char::to_lowercase).collect()
+    name.as_ref().chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use super::{Level, Network, Profile, capabilities};
-use crate::packed::{Malformed, Reader, put_count, put_text};
+use crate::base::packed::{Malformed, Reader, put_count, put_text};
 
 /// One promise and whether it held.
 #[derive(Clone, Debug, Eq, PartialEq)]

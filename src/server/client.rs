@@ -1,12 +1,13 @@
 //! Who is asking. Sessions belong to one client; to every other they do not exist.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Roots, Session, Workplace};
+use crate::base::locks::LockExt;
 use crate::tools::ToolError;
 
 /// Tells clients apart, across connections.
@@ -78,7 +79,7 @@ impl Client {
             return Err(ToolError::new(format!("invalid session name {name:?}"))
                 .hint(format!("Use letters, digits, - _ and ., at most {LONGEST_SESSION_NAME} of them.")));
         }
-        let mut sessions = lock(&self.sessions);
+        let mut sessions = self.sessions.locked();
         // Under the lock, so that nothing starts after the end has collected what there was.
         if self.over.is_cancelled() {
             return Err(ToolError::new("this session has ended").hint("Nothing was run. Connect again."));
@@ -92,7 +93,7 @@ impl Client {
         }
         let shown = if name.is_empty() { "default" } else { name };
         let shown = format!("session {shown} of {}", self.principal);
-        let session = Arc::new(make(lock(&self.workplace).clone(), shown));
+        let session = Arc::new(make(self.workplace.locked().clone(), shown));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
     }
@@ -104,20 +105,20 @@ impl Client {
 
     /// Its roots have become known or have changed: every session moves, and later ones begin there.
     pub fn move_to(&self, workplace: &Workplace) {
-        let sessions = lock(&self.sessions);
-        *lock(&self.workplace) = Some(workplace.clone());
+        let sessions = self.sessions.locked();
+        *self.workplace.locked() = Some(workplace.clone());
         sessions.values().for_each(|session| session.move_to(workplace.clone()));
     }
 
     /// While the guard lives, the client is not idle.
     pub fn attend(self: &Arc<Self>) -> Attending {
-        lock(&self.attendance).present += 1;
+        self.attendance.locked().present += 1;
         Attending { client: self.clone() }
     }
 
     /// How long nothing has been heard of it; none while it is present.
     pub fn idle(&self) -> Option<Duration> {
-        let attendance = lock(&self.attendance);
+        let attendance = self.attendance.locked();
         (attendance.present == 0).then(|| attendance.last_seen.elapsed())
     }
 
@@ -129,7 +130,7 @@ impl Client {
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn end(&self) {
         let sessions = {
-            let mut sessions = lock(&self.sessions);
+            let mut sessions = self.sessions.locked();
             self.over.cancel();
             std::mem::take(&mut *sessions)
         };
@@ -145,12 +146,8 @@ pub struct Attending {
 
 impl Drop for Attending {
     fn drop(&mut self) {
-        let mut attendance = lock(&self.client.attendance);
+        let mut attendance = self.client.attendance.locked();
         attendance.present -= 1;
         attendance.last_seen = Instant::now();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

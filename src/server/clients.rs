@@ -1,10 +1,12 @@
 //! Every client there is. State is process-wide: the SDK may make a new handler for each request.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::{Client, ClientId};
+
+use crate::base::locks::LockExt;
 
 #[derive(Debug, Default)]
 pub struct Clients {
@@ -50,6 +52,6 @@ impl Clients {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<ClientId, Arc<Client>>> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.locked()
     }
 }

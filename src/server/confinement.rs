@@ -2,12 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
 use super::walks::{Haste, Walks};
+use crate::base::locks::LockExt;
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
@@ -110,13 +111,13 @@ impl Confinement {
 
     /// The keeper of the trial; dropping it ends it.
     pub fn take_spare(&self) -> Option<Keeper> {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.spare.locked().take()
     }
 
     /// Somebody to look after protected names in that scope: what stands there now is the person's own. None where
     /// commands can write nothing, or may write everything.
     pub async fn sentry(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
-        let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let prepared = self.prepared.locked().take();
         if let Some(prepared) = prepared.filter(|prepared| prepared.scope == scope) {
             let mut sentry = prepared.walk.await.ok().flatten();
             // What has come since the start of the server is the person's own too: no command has run yet.
@@ -139,7 +140,7 @@ impl Confinement {
         let level = self.found_so_far().map_or(Level::None, |found| found.level);
         let (confinement, directories) = (self.clone(), scope.clone());
         let walk = tokio::spawn(async move { confinement.walk(&directories, level).await });
-        *self.prepared.lock().unwrap_or_else(PoisonError::into_inner) = Some(Prepared { scope, walk });
+        *self.prepared.locked() = Some(Prepared { scope, walk });
     }
 
     async fn walk(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
@@ -199,7 +200,7 @@ impl Confinement {
                         broken.map(|promise| format!("level {level}: broken: {promise}")).collect();
                     if broken.is_empty() {
                         (found.level, found.findings) = (*level, findings);
-                        *self.spare.lock().unwrap_or_else(PoisonError::into_inner) = Some(keeper);
+                        *self.spare.locked() = Some(keeper);
                         break;
                     }
                     found.shortfalls.extend(broken);

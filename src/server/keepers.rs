@@ -2,11 +2,12 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use super::confinement::TooWeak;
 use super::{Confinement, Workplace};
+use crate::base::locks::LockExt;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::sentry::{Reach, Report, Sentry};
 use crate::sandbox::{Level, explain};
@@ -92,8 +93,8 @@ impl Keepers {
     /// Has protected names looked after in that scope, and says which there are. Whoever looked after them before knows
     /// what stood there before the last command, so a keeper that died does not replace it.
     async fn post_sentry(&self, scope: &[PathBuf], level: Level, moved: bool) -> Vec<PathBuf> {
-        if let Some(sentry) = lock(&self.sentry).as_mut() {
-            if let Some(since) = *lock(&self.busy_since) {
+        if let Some(sentry) = self.sentry.locked().as_mut() {
+            if let Some(since) = *self.busy_since.locked() {
                 sentry.check(since, Reach::Everywhere).notes.into_iter().for_each(|note| self.note(note));
             }
             if !moved {
@@ -102,7 +103,7 @@ impl Keepers {
         }
         let sentry = self.confinement.sentry(scope, level).await;
         let protected = sentry.as_ref().map(Sentry::protected).unwrap_or_default();
-        *lock(&self.sentry) = sentry;
+        *self.sentry.locked() = sentry;
         protected
     }
 
@@ -118,17 +119,17 @@ impl Keepers {
 
     /// A command runs now; what it leaves behind is looked after by [`Keepers::look_after`].
     pub fn command_started(&self) {
-        lock(&self.busy_since).get_or_insert_with(SystemTime::now);
+        self.busy_since.locked().get_or_insert_with(SystemTime::now);
     }
 
     /// After a call: undoes what a command did to protected names near at hand, and has the rest looked through.
     pub async fn look_after(self: &Arc<Self>, still_running: bool) {
-        let since = if still_running { *lock(&self.busy_since) } else { lock(&self.busy_since).take() };
+        let since = if still_running { *self.busy_since.locked() } else { self.busy_since.locked().take() };
         let Some(since) = since else { return };
-        let report = lock(&self.sentry).as_mut().map(|sentry| sentry.check(since, Reach::Near));
+        let report = self.sentry.locked().as_mut().map(|sentry| sentry.check(since, Reach::Near));
         self.act_on(report).await;
         let earliest = |sweep_since: SystemTime| sweep_since.min(since);
-        let mut sweep = lock(&self.sweep);
+        let mut sweep = self.sweep.locked();
         sweep.since = Some(sweep.since.map_or(since, earliest));
         if !std::mem::replace(&mut sweep.under_way, true) {
             tokio::spawn(self.clone().sweep());
@@ -139,16 +140,16 @@ impl Keepers {
     async fn sweep(self: Arc<Self>) {
         loop {
             let since = {
-                let mut sweep = lock(&self.sweep);
+                let mut sweep = self.sweep.locked();
                 sweep.under_way = sweep.since.is_some();
                 sweep.since.take()
             };
             let Some(since) = since else { return };
-            let roots = lock(&self.sentry).as_ref().map(|sentry| sentry.roots().to_vec());
+            let roots = self.sentry.locked().as_ref().map(|sentry| sentry.roots().to_vec());
             if let Some(roots) = roots {
                 let (keepers, walked) = (self.clone(), self.confinement.walk_later(&roots).await);
                 let check = move || {
-                    let mut sentry = lock(&keepers.sentry);
+                    let mut sentry = keepers.sentry.locked();
                     // One for another scope began with a look at everything there.
                     let sentry = sentry.as_mut().filter(|sentry| sentry.roots() == roots)?;
                     Some(sentry.check_walked(since, &walked))
@@ -198,7 +199,7 @@ impl Keepers {
     /// A file under a protected name was written with a person's permission: what stands there now is as it should be.
     pub async fn written(&self, path: &Path) {
         let Ok(path) = path.canonicalize() else { return };
-        let protect = lock(&self.sentry).as_mut().map(|sentry| sentry.written(&path)).unwrap_or_default();
+        let protect = self.sentry.locked().as_mut().map(|sentry| sentry.written(&path)).unwrap_or_default();
         self.act_on(Some(Report { notes: Vec::new(), protect })).await;
     }
 
@@ -211,12 +212,12 @@ impl Keepers {
 
     /// Something that the agent should know with its next result.
     pub fn note(&self, note: String) {
-        lock(&self.notes).push(note);
+        self.notes.locked().push(note);
     }
 
     /// What the sandbox did by itself since the last result, and why.
     pub fn take_notes(&self) -> Vec<String> {
-        let mut notes = std::mem::take(&mut *lock(&self.notes));
+        let mut notes = std::mem::take(&mut *self.notes.locked());
         // Somebody who starts a keeper right now has nothing to tell.
         if let Ok(made) = self.made.try_lock() {
             notes.extend(made.current.iter().chain(&made.former).flat_map(|keeper| keeper.take_notes()));
@@ -228,8 +229,4 @@ impl Keepers {
     pub async fn end(&self) {
         *self.made.lock().await = Made::default();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,12 +2,13 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::base::locks::LockExt;
 use crate::exec::WarmShell;
 
 /// At most one shell, ready or about to be.
@@ -64,7 +65,7 @@ impl NextShell {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Slot>> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+        self.slot.locked()
     }
 }
 

@@ -2,11 +2,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::base::locks::LockExt;
 
 /// Sends one notification to the client: how far, and what there is to read.
 pub type ProgressSink = Arc<dyn Fn(f64, String) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -34,7 +36,7 @@ const LONGEST_MESSAGE: usize = 4096;
 impl Progress {
     /// A piece of output, as it came out of a pipe.
     pub fn add(&self, bytes: &[u8]) {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.locked();
         if lines.add(bytes) {
             self.changed.notify_one();
         }
@@ -75,7 +77,7 @@ impl Progress {
     }
 
     fn take(&self) -> Option<(f64, String)> {
-        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lines = self.lines.locked();
         if lines.unsent.is_empty() {
             return None;
         }

@@ -1,12 +1,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::Tasks;
 use super::Workplace;
 use super::keepers::Keepers;
 use super::next_shell::NextShell;
+use crate::base::locks::LockExt;
 use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
@@ -57,7 +58,7 @@ impl Session {
         approvals: Approvals,
     ) -> Self {
         Self {
-            nonce: crate::random::hex::<8>(),
+            nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
             workplace: Mutex::new(workplace),
             deny,
@@ -76,19 +77,19 @@ impl Session {
     }
 
     pub fn state(&self) -> ShellState {
-        lock(&self.state).clone()
+        self.state.locked().clone()
     }
 
     pub fn set_state(&self, state: ShellState) {
-        *lock(&self.state) = state;
+        *self.state.locked() = state;
     }
 
     /// What file tools may touch, as of now: the workplace and the session's temporary directory under the name that its
     /// commands know.
     pub fn scope(&self) -> Scope {
-        let directories = lock(&self.workplace).directories.clone();
+        let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
-        let mut scope = lock(&self.scope);
+        let mut scope = self.scope.locked();
         match &*scope {
             Some((known, scope)) if *known == private => scope.clone(),
             _ => scope.insert((private, self.open_scope(&directories, private))).1.clone(),
@@ -101,7 +102,7 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.keepers.secrets_in(&lock(&self.workplace).real_directories());
+        let secrets = self.keepers.secrets_in(&self.workplace.locked().real_directories());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
@@ -114,16 +115,16 @@ impl Session {
 
     /// The client's roots have changed. A cwd that is no longer in scope returns to the project directory.
     pub fn move_to(&self, workplace: Workplace) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.locked();
         if !workplace.contains(&state.cwd) {
             state.cwd.clone_from(&workplace.project_dir);
         }
-        *lock(&self.workplace) = workplace;
-        *lock(&self.scope) = None;
+        *self.workplace.locked() = workplace;
+        *self.scope.locked() = None;
     }
 
     pub fn workplace(&self) -> Workplace {
-        lock(&self.workplace).clone()
+        self.workplace.locked().clone()
     }
 
     /// The files as this session last saw them.
@@ -133,14 +134,14 @@ impl Session {
 
     /// Back to where work happens, for a cwd that no longer exists.
     pub fn return_to_project(&self) -> PathBuf {
-        let project = lock(&self.workplace).project_dir.clone();
-        lock(&self.state).cwd.clone_from(&project);
+        let project = self.workplace.locked().project_dir.clone();
+        self.state.locked().cwd.clone_from(&project);
         project
     }
 
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
-        let scope = lock(&self.workplace).real_directories();
+        let scope = self.workplace.locked().real_directories();
         self.keepers.current(&scope).await
     }
 
@@ -186,7 +187,7 @@ impl Session {
 
     /// Holds on to a process tree: dropping the last handle would end it.
     pub fn keep(&self, process: Process) {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.locked();
         kept.processes.retain(|process| !process.is_gone());
         kept.processes.push(process);
         self.keepers.command_started();
@@ -194,28 +195,28 @@ impl Session {
 
     /// Whether any of its commands, or what they left behind, still runs.
     pub fn has_running(&self) -> bool {
-        lock(&self.kept).processes.iter().any(|process| !process.is_gone())
+        self.kept.locked().processes.iter().any(|process| !process.is_gone())
     }
 
     /// Makes a stream readable by id.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.locked();
         let id = format!("o{}", kept.outputs.len() + 1);
         kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
         id
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
-        lock(&self.kept).outputs.iter().find(|output| output.id == id).cloned()
+        self.kept.locked().outputs.iter().find(|output| output.id == id).cloned()
     }
 
     pub fn output_ids(&self) -> Vec<String> {
-        lock(&self.kept).outputs.iter().map(|output| output.id.clone()).collect()
+        self.kept.locked().outputs.iter().map(|output| output.id.clone()).collect()
     }
 
     /// Ends every process that this session started, the polite way first.
     pub async fn end(&self) {
-        let processes = std::mem::take(&mut *lock(&self.kept)).processes;
+        let processes = std::mem::take(&mut *self.kept.locked()).processes;
         let ending = processes.into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
@@ -225,8 +226,4 @@ impl Session {
         drop(self.next_shell.take().await);
         self.keepers.end().await;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

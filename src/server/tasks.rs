@@ -1,9 +1,10 @@
 //! The tasks of a session: their ids, their limit, and who still has to be told of their end.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use crate::base::locks::LockExt;
 use crate::exec::{Running, Task};
 
 /// Tasks that may run at the same time in one session; terminals count.
@@ -84,7 +85,7 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.locked()
     }
 }
 

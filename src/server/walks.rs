@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::base::locks::LockExt;
 use crate::sandbox::protect::Names;
 use crate::sandbox::sentry::{self, Walked};
 
@@ -73,7 +74,7 @@ impl Walks {
     }
 
     fn shared(&self, scope: &[PathBuf]) -> Arc<Scope> {
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut scopes = self.scopes.locked();
         scopes.retain(|_, scope| Arc::strong_count(scope) > 1 || scope.is_fresh());
         scopes.entry(scope.to_vec()).or_default().clone()
     }

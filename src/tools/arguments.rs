@@ -15,7 +15,7 @@ pub fn parse<T: Tool>(arguments: Map<String, Value>) -> Result<T::Arguments, Too
         .unwrap_or_default();
     if let Some(unknown) = arguments.keys().find(|name| !known.contains(&name.as_str())) {
         let error = ToolError::new(format!("unknown argument \"{unknown}\" for {}", T::NAME));
-        return Err(match crate::spelling::nearest(unknown, known.iter().copied()) {
+        return Err(match crate::base::spelling::nearest(unknown, known.iter().copied()) {
             Some(near) => error.hint(format!("Did you mean \"{near}\"? It takes: {}.", known.join(", "))),
             None => error.hint(format!("It takes: {}.", known.join(", "))),
         });

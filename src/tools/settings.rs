@@ -25,7 +25,7 @@ impl Settings {
 
 fn check(what: &str, written: &[String], valid: &[&str]) -> Result<(), String> {
     let Some(unknown) = written.iter().find(|name| !valid.contains(&name.as_str())) else { return Ok(()) };
-    let near = crate::spelling::nearest(unknown, valid.iter().copied());
+    let near = crate::base::spelling::nearest(unknown, valid.iter().copied());
     let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
     Err(format!("unknown {what} {unknown:?}{suggestion} (valid: {})", valid.join(", ")))
 }

@@ -1,7 +1,7 @@
 //! Asking the person at the other end. Up to 2025-11-25 the question is a request of ours that is awaited; in 2026-07-28 it
 //! is our answer, and the call comes again with theirs, sealed so that it fits this very action and no other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::used_up::UsedUp;
+use crate::base::locks::LockExt;
 use crate::gate::Decision;
 use crate::server::{Asker, GivenAnswer, OpenQuestion};
 
@@ -39,7 +40,7 @@ struct Sealed {
 
 impl Default for Seals {
     fn default() -> Self {
-        let key = crate::random::hex::<64>();
+        let key = crate::base::random::hex::<64>();
         let codec = RequestStateCodec::try_new(key).unwrap_or_else(|_| unreachable!("the key is long enough"));
         let used = Arc::new(Mutex::new(UsedUp::new(PATIENCE)));
         Self { codec: Arc::new(codec), begun: Instant::now(), used }
@@ -73,7 +74,7 @@ impl Seals {
 
     /// The answer to a call whose question the client has to carry.
     pub fn ask(&self, question: OpenQuestion) -> Option<InputRequiredResult> {
-        let nonce = crate::random::hex::<32>();
+        let nonce = crate::base::random::hex::<32>();
         let sealed = Sealed { binding: question.binding, nonce, made: self.begun.elapsed() };
         let state = self.codec.seal_json(&sealed).ok()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(form(question.message)?));
@@ -83,7 +84,7 @@ impl Seals {
     fn answer(&self, request: &CallToolRequestParams) -> Option<GivenAnswer> {
         let sealed: Sealed = self.codec.open_json(request.request_state.as_deref()?).ok()?;
         let now = self.begun.elapsed();
-        if !self.used.lock().unwrap_or_else(PoisonError::into_inner).take(sealed.nonce, sealed.made, now) {
+        if !self.used.locked().take(sealed.nonce, sealed.made, now) {
             return None;
         }
         let value = request.input_responses.as_ref()?.get(FIELD)?;

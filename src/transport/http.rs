@@ -132,7 +132,7 @@ fn needed_token(settings: &Settings) -> Result<Option<String>, StartError> {
         (true, true) if !local => Err(StartError::AuthNeeded(settings.listen)),
         (false, true) if !local => Err(StartError::TokenNeeded(settings.listen)),
         (true, true) | (false, false) => Ok(None),
-        (false, true) => Ok(Some(crate::random::hex::<32>())),
+        (false, true) => Ok(Some(crate::base::random::hex::<32>())),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::envelope::Envelope;
 use super::message::{self, Refusal};
 use super::roots;
+
+use crate::base::locks::LockExt;
 
 pub struct Lines<R> {
     input: BufReader<R>,
@@ -94,7 +96,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(self.begun.then_some(message));
         };
-        if !self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(request.id.clone()) {
+        if !self.open.locked().insert(request.id.clone()) {
             return Err(Refusal::duplicate(&request.id));
         }
         self.begun |= begins(&request.request);
@@ -107,7 +109,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
         if let Some(id) = answered(&item) {
-            self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+            self.open.locked().remove(id);
         }
         let output = self.output.clone();
         async move {

@@ -4,13 +4,15 @@
 
 use std::collections::HashSet;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::Stream;
 use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
+
+use crate::base::locks::LockExt;
 
 /// Called with the id of a request that nobody waits for any more.
 pub type OnAbandoned = Box<dyn Fn(RequestId) + Send + Sync>;
@@ -66,7 +68,7 @@ impl OpenRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.locked()
     }
 }
 

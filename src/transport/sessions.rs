@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::{Stream, StreamExt, future};
@@ -19,6 +19,7 @@ use super::auth::Principal;
 use super::message::Refusal;
 use super::open_requests::OpenRequests;
 use super::roots;
+use crate::base::locks::LockExt;
 use crate::server::{Client, ClientId, Clients};
 
 pub struct Sessions {
@@ -89,7 +90,7 @@ impl Sessions {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<OpenRequests>>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+        self.requests.locked()
     }
 }
 

@@ -18,7 +18,7 @@ impl Programs for Table {
     }
 
     fn real(&self, path: &Path) -> PathBuf {
-        let path = super::super::write_targets::lexical(path);
+        let path = crate::base::lexical::normal(path);
         match path.to_str().unwrap() {
             "/p/link-to-rm" => "/usr/bin/rm".into(),
             "/p/out/x" => "/outside/x".into(),

@@ -4,10 +4,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use super::{Opaque, Script, convert, prescan};
+
+use crate::base::locks::LockExt;
 
 const STACK: usize = 64 << 20;
 /// Ordinary texts take microseconds; this leaves room for thousands of lines on a busy machine.
@@ -30,7 +32,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool { worker: None, stuck: 0 });
 /// Parses a text, or says why it cannot be understood.
 pub fn parse(text: &str) -> Result<Script, Opaque> {
     prescan::check(text)?;
-    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut pool = POOL.locked();
     if pool.stuck >= MOST_STUCK {
         return Err(Opaque::hostile("too many texts have overwhelmed the parser; restart the server"));
     }

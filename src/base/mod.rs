@@ -1,0 +1,11 @@
+//! Small things that several rooms use. They know nothing of testudo.
+
+pub mod invisible;
+pub mod lexical;
+pub mod locks;
+pub mod packed;
+pub mod random;
+pub mod search_path;
+pub mod size;
+pub mod spelling;
+pub mod wildcard;
