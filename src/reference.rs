@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::config::DEFAULTS;
 use crate::config::options::{Kind, SETTINGS};
-use crate::tools::{TOOLS, schema};
+use crate::tools::TOOLS;
 
 /// `docs/tools.md`.
 pub fn tools() -> String {
@@ -12,7 +12,7 @@ pub fn tools() -> String {
     for entry in TOOLS {
         page.push_str(&format!("\n## `{}`\n\n{}\n\n", entry.name, entry.description));
         page.push_str(&format!("Toolsets: {}.\n\n| argument | type | |\n|---|---|---|\n", entry.toolsets.join(", ")));
-        let schema = schema(entry.name);
+        let schema = (entry.schema)();
         let required =
             |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|all| all.contains(&name.into()));
         for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {

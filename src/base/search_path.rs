@@ -15,6 +15,14 @@ pub fn find(directories: &[PathBuf], name: &str) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(name)).find(runs)
 }
 
+/// The file that a name stands for in an environment, as a shell would find it. A name with a slash is a path already.
+pub fn program(environment: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Some(name.into());
+    }
+    find(&directories(variable(environment, "PATH")?), name)
+}
+
 /// A variable of an environment, unless it is empty.
 pub fn variable<'a>(environment: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
     environment.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_os_str())

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::exec::Store;
+use crate::exec::ServerDirectory;
 use crate::gate::ledger::{self, Approval};
 
 /// Stands for all of them.
 const ALL: &str = "all";
 
 pub fn given(cache_dir: &Path) -> Vec<Approval> {
-    ledger::read(&Store::ledgers(cache_dir))
+    ledger::read(&ServerDirectory::all_approvals(cache_dir))
 }
 
 /// As `doctor` and `explain` show them.
@@ -33,7 +33,7 @@ pub fn revoke(cache_dir: &Path, ids: &[String]) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     let chosen = |approval: &Approval| ids.iter().any(|id| id == ALL || *id == approval.id);
-    let revoked = ledger::revoke(&Store::ledgers(cache_dir), chosen)?;
+    let revoked = ledger::revoke(&ServerDirectory::all_approvals(cache_dir), chosen)?;
     revoked.iter().for_each(|approval| println!("revoked {approval}"));
     if revoked.is_empty() {
         println!("there was nothing to revoke");

@@ -7,8 +7,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use crate::server::Stop;
 use crate::server::{Asker, Call, Server};
-use crate::tools::ToolOutput;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
     let cancel = CancellationToken::new();
@@ -24,17 +24,21 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
         .await;
     server.shut_down().await;
     Ok(match result? {
-        Ok(ToolOutput::Text(text)) => {
-            print(&text);
+        Ok(output) => {
+            let (image, texts) = output.into_blocks();
+            if let Some(image) = image {
+                print(&format!("[{}, {} bytes]", image.mime, image.data.len()));
+            }
+            texts.iter().for_each(|text| print(text));
             ExitCode::SUCCESS
         }
-        Ok(ToolOutput::Image(image)) => {
-            let note = image.note.map(|note| format!(" {note}")).unwrap_or_default();
-            print(&format!("[{}, {} bytes]{note}", image.mime, image.data.len()));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+        Err(Stop::Error(error)) => {
             print(&format!("ERR {error}"));
+            ExitCode::FAILURE
+        }
+        // Nobody can be asked here, so the gate refuses instead.
+        Err(Stop::Ask(question)) => {
+            print(&format!("ERR {}", question.message));
             ExitCode::FAILURE
         }
     })

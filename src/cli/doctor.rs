@@ -5,7 +5,8 @@ use crate::config::Config;
 use crate::exec::Shell;
 use crate::sandbox::{Level, Mode, obstacles};
 use crate::server::Server;
-use crate::server::confinement::{Found, in_words};
+use crate::server::{Enforcement, sandbox_in_words};
+use crate::tools::TOOLS;
 
 #[expect(clippy::print_stdout, reason = "it is for the person at the terminal")]
 pub async fn print(config: Config) -> anyhow::Result<()> {
@@ -24,9 +25,9 @@ pub async fn print(config: Config) -> anyhow::Result<()> {
     for warning in &config.warnings {
         println!("warning         {warning}");
     }
-    let server = Server::new(config)?;
+    let server = Server::new(config, TOOLS)?;
     let found = server.self_test().await.clone();
-    println!("sandbox         {}", in_words(&server.config().sandbox, Some(&found)));
+    println!("sandbox         {}", sandbox_in_words(&server.config().sandbox, Some(&found)));
     println!("landlock        {}", landlock());
     for finding in &found.findings {
         println!("  {}  {}", if finding.held { "held  " } else { "BROKEN" }, finding.promise);
@@ -52,7 +53,7 @@ fn landlock() -> String {
 }
 
 /// Each shortcoming with its fix.
-fn advice(mode: Mode, found: &Found) -> Vec<String> {
+fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
     if mode == Mode::Off || found.level == Level::Full {
         return Vec::new();
     }

@@ -16,6 +16,7 @@ use anyhow::Context;
 
 use crate::config::{self, Config, Source, Transport};
 use crate::server::Server;
+use crate::tools::TOOLS;
 use crate::transport::http::Http;
 use arguments::Command;
 
@@ -56,11 +57,11 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         }
         Command::Call { tool, words } => {
             log::start_quiet(&config);
-            runtime()?.block_on(call::run(Server::new(config)?, tool, &words))
+            runtime()?.block_on(call::run(Server::new(config, TOOLS)?, tool, &words))
         }
         Command::Explain { text, json } => {
             log::start_quiet(&config);
-            explain::run(&Server::new(config)?, &text, json)
+            explain::run(&Server::new(config, TOOLS)?, &text, json)
         }
         Command::Revoke { ids } => approvals::revoke(&config.cache_dir, &ids),
         Command::Doctor => {
@@ -79,7 +80,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         "testudo serves"
     );
     let (transport, http) = (config.transport, config.http.clone());
-    let server: Arc<Server> = Server::new(config)?;
+    let server: Arc<Server> = Server::new(config, TOOLS)?;
     let policy = server.gate().policy();
     if policy.has_sources() {
         tracing::info!("the policy in force, the strictest that applies wins:\n  {}", policy.lines().join("\n  "));

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use super::secret_names;
-use crate::base::{search_path, wildcard};
+use crate::base::wildcard;
 
 /// Nothing may wait for a person: pagers print, editors fail, prompts are refused.
 const FIXED: [(&str, &str); 10] = [
@@ -94,14 +94,6 @@ pub fn initial(
         environment.push(("PATH".into(), DEFAULT_PATH.into()));
     }
     environment
-}
-
-/// The file that a name stands for, as a shell would find it.
-pub fn find_program(environment: &[(OsString, OsString)], name: &str) -> Option<std::path::PathBuf> {
-    if name.contains('/') {
-        return Some(name.into());
-    }
-    search_path::find(&search_path::directories(search_path::variable(environment, "PATH")?), name)
 }
 
 /// In a terminal a person, or an agent in their place, does answer: what we forced for the others is given back.

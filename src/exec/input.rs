@@ -27,10 +27,11 @@ pub enum InputError {
 impl Input {
     /// From a descriptor that does not block.
     pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
-        Ok(Self(tokio::sync::Mutex::new(Some(super::watched::watched(descriptor)?))))
+        Ok(Self(tokio::sync::Mutex::new(Some(super::async_fd::async_fd(descriptor)?))))
     }
 
-    pub async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
+    /// Only `exec` may call it: whatever an agent types comes through [`super::Task::type_in`], with a permit.
+    pub(super) async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
         let guard = self.0.lock().await;
         let descriptor = guard.as_ref().ok_or(InputError::Closed)?;
         let mut written = 0;
@@ -47,7 +48,7 @@ impl Input {
         Ok(())
     }
 
-    /// The end of the input, for whoever reads it.
+    /// Ends the input: its reader sees the end of the file.
     pub async fn close(&self) {
         self.0.lock().await.take();
     }

@@ -7,10 +7,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::async_fd::async_fd;
 use super::environment::{Login as Wanted, Settings};
-use super::stream::{pipe, read_some};
-use super::watched::watched;
-use super::{Keeper, environment};
+use super::output::{pipe, read_some};
+use super::{KeeperLink, environment};
 use crate::keeper::protocol::Start;
 
 type Variables = Vec<(OsString, OsString)>;
@@ -59,7 +59,7 @@ pub struct Login {
 
 impl Login {
     /// The environment with what the shell added, or as it was when the shell did not answer.
-    pub async fn extend(&self, keeper: &Keeper, server: &[(OsString, OsString)], settings: &Settings) -> Variables {
+    pub async fn extend(&self, keeper: &KeeperLink, server: &[(OsString, OsString)], settings: &Settings) -> Variables {
         let before = environment::initial(server.iter().cloned(), settings);
         let added = tokio::time::timeout(DEADLINE, self.ask(keeper, &before)).await.ok().flatten();
         let Some(added) = added else {
@@ -69,7 +69,7 @@ impl Login {
         merge(before, environment::initial(added, settings))
     }
 
-    async fn ask(&self, keeper: &Keeper, environment: &Variables) -> Option<Variables> {
+    async fn ask(&self, keeper: &KeeperLink, environment: &Variables) -> Option<Variables> {
         let (reader, writer) = pipe().ok()?;
         let null = || std::fs::File::options().read(true).write(true).open("/dev/null").ok();
         let name = self.shell.file_name()?;
@@ -81,7 +81,7 @@ impl Login {
             ..Start::default()
         };
         let (process, _) = keeper.start(&start, vec![null()?.into(), writer, null()?.into()]).await.ok()?;
-        let reader = watched(reader).ok()?;
+        let reader = async_fd(reader).ok()?;
         let (mut bytes, mut buffer) = (Vec::new(), vec![0; 16 * 1024]);
         while let Some(count) = read_some(&reader, &mut buffer).await {
             bytes.extend_from_slice(&buffer[..count]);

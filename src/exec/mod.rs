@@ -1,52 +1,52 @@
 //! Running commands: what the server does on its side of the keeper's socket.
 //!
-//! 1. [`shell`] turns text into a command whose cwd and variables come back over a private channel ([`state`]).
-//! 2. [`keeper`] has the session's keeper start it; [`process`] is the handle to the running tree.
-//! 3. [`stream`] carries each pipe into [`store`] (complete, on disk) and [`view`] (bounded, for the model).
-//! 4. [`run`] waits for the end: exit, timeout or cancel, always by exit status, never by the end of a pipe.
+//! 1. [`shell`] turns text into a command whose cwd and variables come back over a private channel.
+//! 2. [`spawn`] sets up the pipes or the terminal and has the session's keeper start the command, through its
+//!    [`keeper_link`]. [`process`] is the handle to the running tree; it also knows how a tree is ended (TERM, 5 s, KILL).
+//! 3. [`output`] records each stream: complete on disk, bounded for the model.
+//! 4. [`running`] waits for the end: exit, timeout or cancel. A command ends by its exit status, never by the end of a
+//!    pipe.
+//! 5. [`task`] is a command that outlives its call; [`typing`] writes to it.
+//!
+//! `server/command.rs` uses all of this; tools do not.
 
-mod clean;
-mod descriptors;
+mod allocator;
+mod async_fd;
+mod denials;
+mod descriptor_limit;
 mod environment;
 mod input;
-mod keeper;
+mod keeper_link;
 pub mod keys;
 mod login;
-mod memory;
-mod pages;
+pub mod output;
 mod process;
-mod report;
-mod run;
+mod running;
 mod secret_names;
+mod server_directory;
 mod settings;
-mod shell;
+pub mod shell;
 mod socket;
-mod state;
-mod store;
-mod stream;
+mod spawn;
 mod task;
 mod terminal;
-mod view;
-mod warm;
-mod watched;
+mod typing;
 
 pub use crate::keeper::protocol::ExitStatus;
-pub use clean::clean;
-pub use descriptors::raise_descriptor_limit;
+pub use allocator::give_back_large_blocks;
+pub use denials::Denials;
+pub use descriptor_limit::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
 pub use input::{Input, InputError};
-pub use keeper::{Keeper, KeeperError};
+pub use keeper_link::{KeeperError, KeeperLink};
 pub use login::{Login, wanted as login_shell_wanted};
-pub use memory::give_back_large_blocks;
-pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
+pub use output::{Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
 pub use process::{Exited, Process};
-pub use run::{Ending, Place, Running, Stdin, Streams, spawn, spawn_terminal, spawn_words};
+pub use running::{Ending, Running, Streams};
 pub use secret_names::looks_secret;
+pub use server_directory::ServerDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
-pub use shell::Shell;
-pub use state::ShellState;
-pub use store::{Loss, Store};
-pub use stream::{LineListener, Recording};
+pub use shell::{Shell, ShellState, WaitingShell};
+pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Until, Waited};
-pub use view::View;
-pub use warm::{WarmShell, is_stale};
+pub use typing::{Typing, TypingError};

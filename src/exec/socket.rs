@@ -11,7 +11,7 @@ use rustix::net::{
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::watched::watched;
+use super::async_fd::async_fd;
 use crate::keeper::protocol::MOST_DESCRIPTORS;
 
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl Socket {
     pub fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         rustix::io::ioctl_fionbio(&ours, true)?;
-        Ok((Self(watched(ours)?), theirs))
+        Ok((Self(async_fd(ours)?), theirs))
     }
 
     pub async fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {

@@ -7,9 +7,7 @@ use regex::Regex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::clean::clean;
-use super::run::{Running, Streams};
-use super::{Input, Process, Recording, View};
+use super::{Denials, Input, Process, Recording, Running, Streams, View, clean};
 
 use crate::base::locks::LockExt;
 
@@ -20,6 +18,7 @@ pub struct Task {
     pub process: Process,
     pub streams: Streams,
     pub input: Option<Arc<Input>>,
+    pub denials: Denials,
     finished: watch::Receiver<Option<Finished>>,
     marks: Mutex<Marks>,
 }
@@ -69,8 +68,10 @@ const SEARCHED: u64 = 1 << 20;
 impl Task {
     pub fn new(id: String, running: Running) -> Arc<Self> {
         let (sender, finished) = watch::channel(None);
-        let (process, streams) = (running.process.clone(), running.streams.clone());
+        let Running { process, streams, input, denials, channel, nonce: _ } = running;
         let watched = (process.clone(), streams.clone());
+        // Nobody wants a task's report, but its shell must be able to write it.
+        drop(channel);
         tokio::spawn(async move {
             let (process, streams) = watched;
             // A reaper that was killed leaves no status; the tree was killed with it.
@@ -78,7 +79,7 @@ impl Task {
             streams.drain().await;
             sender.send_replace(Some(Finished { exit_code, at: Instant::now() }));
         });
-        Arc::new(Self { id, process, streams, input: running.input, finished, marks: Mutex::default() })
+        Arc::new(Self { id, process, streams, input, denials, finished, marks: Mutex::default() })
     }
 
     pub fn finished(&self) -> Option<Finished> {

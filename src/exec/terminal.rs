@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::base::locks::LockExt;
 use crate::keeper::protocol::TerminalSize;
 
-use super::LineListener;
+use super::output::OutputListener;
 
 /// The screen and a bounded number of lines that scrolled off it. Cheap to clone.
 #[derive(Clone)]
@@ -57,7 +57,7 @@ impl Terminal {
     }
 
     /// Feeds the emulator with everything the program writes.
-    pub fn listener(&self) -> LineListener {
+    pub fn listener(&self) -> OutputListener {
         let terminal = self.clone();
         Arc::new(move |bytes| {
             let mut parser = terminal.lock();

@@ -96,6 +96,8 @@ impl Action for RunCommand {
 pub struct TypeInput {
     pub task_id: String,
     pub text: String,
+    /// Keys after the text, by their names.
+    pub keys: Vec<String>,
 }
 
 impl Action for TypeInput {
@@ -104,6 +106,9 @@ impl Action for TypeInput {
     }
 
     fn summary(&self) -> String {
-        format!("type {:?} into task {}", self.text, self.task_id)
+        match self.keys.as_slice() {
+            [] => format!("type {:?} into task {}", self.text, self.task_id),
+            keys => format!("type {:?} and {} into task {}", self.text, keys.join(" "), self.task_id),
+        }
     }
 }

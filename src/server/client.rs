@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Roots, Session, Workplace};
+use super::{Roots, Session, ToolError, Workplace};
 use crate::base::locks::LockExt;
-use crate::tools::ToolError;
 
 /// Tells clients apart, across connections.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]

@@ -1,15 +1,15 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session};
+use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
+use crate::base::locks::LockExt;
+use crate::exec::{Denials, Streams};
 use crate::gate::{Answer, Decision, Permitted, Question};
 use crate::policy::Action;
-use crate::tools::ToolError;
 
 /// One request for a tool, as the transport understood it.
 pub struct Call {
-    /// Who asks.
     pub client: Arc<Client>,
     pub tool: String,
     pub arguments: serde_json::Map<String, serde_json::Value>,
@@ -28,29 +28,31 @@ pub struct Context {
     pub cancel: CancellationToken,
     pub progress: Option<ProgressSink>,
     pub asker: Asker,
-    /// The session that the tool worked in, once it has asked for one.
-    pub(super) used: OnceLock<Arc<Session>>,
+    /// The sessions that the tool asked for.
+    sessions: Mutex<Vec<Arc<Session>>>,
+    /// Lines about the sandbox that belong to this very result.
+    notes: Mutex<Vec<String>>,
 }
 
 impl Context {
+    pub(super) fn new(server: Arc<Server>, client: Arc<Client>, progress: Option<ProgressSink>, asker: Asker) -> Self {
+        let cancel = client.over().child_token();
+        Self { server, client, cancel, progress, asker, sessions: Mutex::default(), notes: Mutex::default() }
+    }
+
     /// Asks the gate, and the person where the gate cannot say; the permit is what `exec` and `files` want to see.
-    pub async fn permit<A: Action>(&self, action: A) -> Result<Permitted<A>, ToolError> {
-        self.ask_gate(action, false).await
+    pub async fn permit<A: Action>(&self, session: &Session, action: A) -> Result<Permitted<A>, Stop> {
+        self.ask_gate(session, action, false).await
     }
 
-    /// As [`Context::permit`], for a tool that has the person confirm what no rule speaks of. A client that cannot ask is
-    /// taken to confirm tool calls itself.
-    pub async fn permit_confirmed<A: Action>(&self, action: A) -> Result<Permitted<A>, ToolError> {
+    /// As [`Context::permit`], for a tool that has the person confirm what no rule names. A client that cannot ask is taken
+    /// to confirm tool calls itself.
+    pub async fn permit_confirmed<A: Action>(&self, session: &Session, action: A) -> Result<Permitted<A>, Stop> {
         let confirm = self.asker.can_ask() && !self.server.gate().policy().has_sources();
-        self.ask_gate(action, confirm).await
+        self.ask_gate(session, action, confirm).await
     }
 
-    async fn ask_gate<A: Action>(&self, action: A, confirm: bool) -> Result<Permitted<A>, ToolError> {
-        let session = match self.used.get() {
-            Some(session) => session.clone(),
-            None => self.session(None)?,
-        };
-        let session = session.as_ref();
+    async fn ask_gate<A: Action>(&self, session: &Session, action: A, confirm: bool) -> Result<Permitted<A>, Stop> {
         let surroundings = self.server.surroundings(&session.workplace());
         let pending = match self.server.gate().decide(action, &surroundings, confirm) {
             Answer::Permitted(permitted) => return Ok(permitted),
@@ -74,7 +76,7 @@ impl Context {
             }
             Asker::Now(ask) => ask(message).await,
             Asker::Later(_) | Asker::Nobody => {
-                return Err(ToolError::ask_first(OpenQuestion { message, binding: binding(session, &question) }));
+                return Err(Stop::Ask(Box::new(OpenQuestion { message, binding: binding(session, &question) })));
             }
         };
         session.approvals().take(&question, decision);
@@ -84,11 +86,39 @@ impl Context {
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
         let session = self.client.session(name, |workplace, name| self.server.new_session(workplace, name))?;
-        Ok(self.used.get_or_init(|| session).clone())
+        let mut used = self.sessions.locked();
+        if !used.iter().any(|known| Arc::ptr_eq(known, &session)) {
+            used.push(session.clone());
+        }
+        Ok(session)
+    }
+
+    /// The sessions that the tool has used so far.
+    pub(super) fn sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.locked().clone()
+    }
+
+    /// Adds a line about the sandbox to this call's result, whatever that result will be.
+    pub fn note(&self, note: String) {
+        let mut notes = self.notes.locked();
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+
+    /// Explains what the sandbox denied a command, as far as its output shows it.
+    pub fn note_denials(&self, denials: &Denials, streams: &Streams) {
+        if let Some(reason) = denials.in_streams(streams) {
+            self.note(reason);
+        }
+    }
+
+    pub(super) fn take_notes(&self) -> Vec<String> {
+        std::mem::take(&mut *self.notes.locked())
     }
 }
 
-/// Exact text, directory and session, so that an answer fits nothing else.
+/// Names the exact text, directory and session, so that an answer fits no other question.
 fn binding(session: &Session, question: &Question) -> String {
     format!("{}\n{:?}\n{}", session.nonce(), question.shown.cwd, question.shown.text)
 }

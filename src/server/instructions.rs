@@ -1,9 +1,10 @@
-use super::Workplace;
-use super::confinement::{self, Found};
+use super::{Enforcement, Workplace};
 use crate::config::Config;
+use crate::sandbox::settings::Switch;
+use crate::sandbox::{Mode, Settings};
 
-/// What every agent is told at the start; clients cut it at 2,048 characters.
-pub fn text(config: &Config, workplace: &Workplace, found: Option<&Found>) -> String {
+/// What every agent is told at the start. Clients cut it at 2,048 characters.
+pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>) -> String {
     let project = shortened(&workplace.project_dir.display().to_string());
     let scope = if workplace.directories.is_empty() {
         "only the session's temporary directory, because the server was started in / or in the home directory: the user \
@@ -11,18 +12,39 @@ pub fn text(config: &Config, workplace: &Workplace, found: Option<&Found>) -> St
             .to_owned()
     } else {
         let directories: Vec<String> = workplace.directories.iter().map(|path| path.display().to_string()).collect();
-        shortened(&directories.join(", "))
+        format!("{}, and the session's /tmp", shortened(&directories.join(", ")))
     };
     format!(
         "testudo runs shell commands and remembers cwd and exported variables between `bash` calls (per `session`).\n\
          Project directory: {project} (a client's roots win over it)\n\
          Scope of file tools: {scope}\n\
          Sandbox: {sandbox}\n\
-         A command has no terminal and an empty stdin unless `stdin` is given; it ends when its shell ends, so start \
-         servers with `&` and end them by the pids under `background_pids`. Long output is cut in the result and stays \
-         readable with `task_output`: page, tail or grep it instead of running the command again.",
-        sandbox = confinement::in_words(&config.sandbox, found),
+         A command has no terminal and an empty stdin unless `stdin` is given. It is ended after {timeout} s unless \
+         `timeout` says otherwise. Start servers, watchers and long builds with `run_in_background` and read them with \
+         `task_output`; run programs that ask questions with `pty`. Long output is cut in the result and stays readable \
+         with `task_output`: page, tail or grep it instead of running the command again.",
+        sandbox = sandbox_in_words(&config.sandbox, found),
+        timeout = config.exec.timeout,
     )
+}
+
+/// What is enforced, for agents and people.
+pub fn sandbox_in_words(settings: &Settings, found: Option<&Enforcement>) -> String {
+    let network = if settings.network == Switch::On { "on" } else { "off" };
+    let writes = match settings.mode {
+        Mode::Off => return format!("off, network {network}: commands run with the server's own rights"),
+        Mode::ReadOnly => "commands can write their temporary directory only",
+        Mode::WorkspaceWrite => {
+            "commands can write the scope, their temporary directory and tool caches, but no git hooks or agent and \
+             editor configuration"
+        }
+    };
+    let level = match found {
+        None => "level not tested yet".to_owned(),
+        Some(found) if found.level < settings.minimum => format!("level {}, so commands are refused", found.level),
+        Some(found) => format!("level {}", found.level),
+    };
+    format!("{}, {level}, network {network}: {writes}; credentials cannot be read", settings.mode)
 }
 
 fn shortened(text: &str) -> String {

@@ -1,29 +1,53 @@
 //! The order of things: [`Server::call`] is the whole path of a request, on one screen.
+//!
+//! - Who asks: [`Client`] has [`Session`]s and, from its roots and the flags, a [`Workplace`].
+//! - What a tool gets: a [`Context`], to ask for permission ([`Context::permit`]) and to run commands ([`command`]).
+//! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
+//! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
+//!   [`KeeperLife`] makes and replaces keepers, [`NameWatch`] looks after protected names.
 
 mod asker;
 mod client;
 mod clients;
-pub mod confinement;
+pub mod command;
 mod context;
+mod enforcement;
 mod instructions;
-mod keepers;
-mod next_shell;
+mod keeper_life;
+mod name_watch;
+mod notes;
+mod outcome;
+mod profiles;
 mod progress;
+mod protected_names;
 mod roots;
 mod server;
 mod session;
+mod shared_walks;
+mod spare_keeper;
 mod tasks;
-mod walks;
+mod tool_entry;
+mod waiting_shells;
 mod workplace;
 
 pub use asker::{Asker, GivenAnswer, OpenQuestion};
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
-pub use confinement::Confinement;
+pub use command::Command;
 pub use context::{Call, Context};
+pub use enforcement::Enforcement;
+pub use instructions::sandbox_in_words;
+pub use keeper_life::KeeperLife;
+pub use name_watch::NameWatch;
+pub use notes::Notes;
+pub use outcome::{Content, Stop, ToolError, ToolOutput};
+pub use profiles::Profiles;
 pub use progress::{Progress, ProgressSink};
+pub use protected_names::ProtectedNames;
 pub use roots::Roots;
 pub use server::{CallError, Server};
 pub use session::{Session, StoredOutput};
+pub use spare_keeper::SpareKeeper;
 pub use tasks::Tasks;
+pub use tool_entry::{BoxedRun, Hints, ToolEntry};
 pub use workplace::Workplace;

@@ -9,6 +9,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::base::locks::LockExt;
+use crate::exec::output::OutputListener;
 
 /// Sends one notification to the client: how far, and what there is to read.
 pub type ProgressSink = Arc<dyn Fn(f64, String) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
@@ -34,15 +35,20 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const LONGEST_MESSAGE: usize = 4096;
 
 impl Progress {
-    /// A piece of output, as it came out of a pipe.
-    pub fn add(&self, bytes: &[u8]) {
+    /// Hands every piece of a command's output to this.
+    pub fn listener(&self) -> OutputListener {
+        let progress = self.clone();
+        Arc::new(move |bytes: &[u8]| progress.add(bytes))
+    }
+
+    fn add(&self, bytes: &[u8]) {
         let mut lines = self.lines.locked();
         if lines.add(bytes) {
             self.changed.notify_one();
         }
     }
 
-    /// Tells the client until the work is done, and then whatever is still untold.
+    /// Tells the client until the work is done, and then the lines that it has not been told yet.
     pub async fn while_running<T>(&self, sink: Option<ProgressSink>, work: impl Future<Output = T>) -> T {
         let Some(sink) = sink else { return work.await };
         let done = CancellationToken::new();

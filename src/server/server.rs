@@ -1,28 +1,32 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::confinement::Found;
-use super::keepers::Keepers;
-use super::{Call, Clients, Confinement, Context, Session, Workplace, instructions};
+use super::session::Equipment;
+use super::{
+    Call, Clients, Context, Enforcement, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session, SpareKeeper,
+    Stop, ToolEntry, ToolOutput, Workplace, instructions,
+};
+use crate::base::search_path::variable;
 use crate::config::Config;
-use crate::exec::{self, Shell, Store};
+use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::Ledger;
 use crate::gate::{Approvals, Gate, Machine, Surroundings};
 use crate::policy::{Policy, RuleError};
-use crate::tools::{self, Entry, ToolError, ToolOutput};
 
 /// Everything that outlives a single request.
 pub struct Server {
     config: Config,
     gate: Gate,
     shell: Shell,
-    store: Store,
-    tools: Vec<&'static Entry>,
+    directory: ServerDirectory,
+    tools: Vec<&'static ToolEntry>,
     initial: Vec<(OsString, OsString)>,
     /// The initial environment with what a login shell adds, once it was asked.
     login: tokio::sync::OnceCell<Vec<(OsString, OsString)>>,
-    confinement: Arc<Confinement>,
+    profiles: Arc<Profiles>,
+    spare: Arc<SpareKeeper>,
+    names: Arc<ProtectedNames>,
     clients: Arc<Clients>,
 }
 
@@ -34,29 +38,33 @@ pub enum CallError {
 }
 
 impl Server {
-    /// Reads nothing but the machine's shell and clock; everything else comes with the configuration.
-    pub fn new(config: Config) -> Result<Arc<Self>, RuleError> {
+    /// `tools` is the table of all tools; the configuration chooses from it. Makes the server's directory and looks for the
+    /// machine's shell; starts nothing.
+    pub fn new(config: Config, tools: &'static [ToolEntry]) -> Result<Arc<Self>, RuleError> {
         let policy = Policy::new(&config.policy)?;
-        let store = Store::open(&config.cache_dir, config.exec.output.store_bytes).unwrap_or_else(|error| {
-            tracing::warn!(directory = %config.cache_dir.display(), %error, "long output cannot be stored");
-            Store::unavailable()
-        });
+        let directory =
+            ServerDirectory::open(&config.cache_dir, config.exec.output.store_bytes).unwrap_or_else(|error| {
+                tracing::warn!(directory = %config.cache_dir.display(), %error, "long output cannot be stored");
+                ServerDirectory::unavailable()
+            });
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
-            gate: Gate::new(policy, Machine::new(&variable(&initial, "PATH").unwrap_or_default())),
+            gate: Gate::new(policy, Machine::new(variable(&initial, "PATH").unwrap_or_default())),
             shell: Shell::find(),
-            store,
-            tools: tools::offered(&config.tools),
+            directory,
+            tools: tools.iter().filter(|entry| config.tools.offers(entry.name, entry.toolsets)).collect(),
             initial,
             login: tokio::sync::OnceCell::new(),
-            confinement: Arc::new(Confinement::new(&config)),
+            profiles: Arc::new(Profiles::new(&config)),
+            spare: Arc::default(),
+            names: Arc::new(ProtectedNames::new(&config.sandbox)),
             clients: Arc::default(),
             config,
         }))
     }
 
     /// The whole path of a request.
-    pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, ToolError>, CallError> {
+    pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
         let tool = self.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
             name: call.tool.clone(),
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
@@ -65,70 +73,59 @@ impl Server {
         call.client.roots().ready().await;
         self.ask_login_shell().await;
         let _attending = call.client.attend();
-        let context = Context {
-            server: self.clone(),
-            cancel: call.client.over().child_token(),
-            client: call.client,
-            progress: call.progress,
-            asker: call.asker,
-            used: OnceLock::new(),
-        };
+        let context = Context::new(self.clone(), call.client, call.progress, call.asker);
         let cancelled = async {
             call.cancel.cancelled().await;
             context.cancel.cancel();
-            // The tool stops by itself and in order; it is not dropped half-way.
+            // The tool ends its work in order and returns; it is not dropped half-way.
             std::future::pending().await
         };
         let mut result = tokio::select! {
             result = (tool.run)(call.arguments, &context) => result,
             never = cancelled => never,
         };
-        if let Some(session) = context.used.get() {
-            session.keepers().look_after(session.has_running()).await;
-        }
-        announce_ended_tasks(&context, &mut result);
+        follow_up(&context, &mut result).await;
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
     }
 
-    pub fn tools(&self) -> &[&'static Entry] {
+    pub fn tools(&self) -> &[&'static ToolEntry] {
         &self.tools
     }
 
     pub fn instructions(&self) -> String {
-        instructions::text(&self.config, &self.workplace(&[]), self.confinement.found_so_far())
+        instructions::text(&self.config, &self.workplace(&[]), self.profiles.enforcement_so_far())
     }
 
-    /// Before the first call of a server that was started without a shell, see [`exec::Login`]: in a sandbox without a
-    /// scope, so that start-up files which an agent may have written reach nothing.
+    /// Before the first call of a server that was started without a shell: see [`exec::Login`]. The login shell runs in a
+    /// sandbox without a scope, so start-up files that an agent may have written can change nothing.
     async fn ask_login_shell(&self) {
         let (server, settings) = (&self.config.environment, &self.config.env);
         if self.login.initialized() || !exec::login_shell_wanted(server, settings) {
             return;
         }
         let ask = async || {
-            let get = |name: &str| server.iter().find(|(key, _)| key == name).map(|(_, value)| PathBuf::from(value));
+            let get = |name: &str| variable(server, name).map(PathBuf::from);
             let shell = get("SHELL").filter(|shell| shell.is_absolute() && shell.exists());
             let login = exec::Login {
                 shell: shell.unwrap_or_else(|| self.shell.path().to_owned()),
                 home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
             };
-            let tmp = self.store.temporary_directory().ok()?;
-            let profile = self.confinement.profile(&[], &tmp).await.ok()?;
-            let keeper = exec::Keeper::launch(profile).await.ok()?;
+            let tmp = self.directory.temporary_directory().ok()?;
+            let profile = self.profiles.profile(&[], &tmp, &self.spare).await.ok()?;
+            let keeper = KeeperLink::launch(profile).await.ok()?;
             Some(login.extend(&keeper, server, settings).await)
         };
         self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;
     }
 
-    /// Tries the sandbox before anybody relies on it; what was found stands in the instructions.
-    pub async fn self_test(&self) -> &Found {
+    /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
+    pub async fn self_test(&self) -> &Enforcement {
         let scope = self.workplace(&[]).directories;
-        let tmp = self.store.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
-        let found = self.confinement.found(&scope, &tmp).await;
-        // An idle server has no other processes.
-        drop(self.confinement.take_spare());
-        self.confinement.prepare_sentry(scope);
+        let tmp = self.directory.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
+        let found = self.profiles.enforcement(&scope, &tmp, &self.spare).await;
+        self.spare.end();
+        self.names.prepare(scope, found.level);
         found
     }
 
@@ -140,12 +137,20 @@ impl Server {
         &self.gate
     }
 
-    pub fn shell(&self) -> &Shell {
-        &self.shell
+    /// Where a session's command runs.
+    pub fn place<'a>(&'a self, session: &'a Session, keeper: &'a KeeperLink, state: &'a ShellState) -> Place<'a> {
+        Place {
+            keeper,
+            shell: &self.shell,
+            directory: &self.directory,
+            settings: &self.config.exec,
+            nonce: session.nonce(),
+            state,
+        }
     }
 
-    pub fn store(&self) -> &Store {
-        &self.store
+    pub fn shell(&self) -> &Shell {
+        &self.shell
     }
 
     pub fn clients(&self) -> &Arc<Clients> {
@@ -174,37 +179,50 @@ impl Server {
             project_dir: workplace.project_dir.clone(),
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
-            search_path: variable(&self.initial, "PATH").unwrap_or_default(),
+            search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
         }
     }
 
-    /// As every session begins; `name` is for people.
+    /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String) -> Session {
-        let environment = self.environment();
-        let workplace = workplace.unwrap_or_else(|| self.workplace(&[]));
-        let keepers = Keepers::new(self.confinement.clone(), self.store.temporary_directory());
-        let approvals = Approvals::new(Ledger::new(self.store.ledger()), name);
-        Session::new(workplace, environment, self.config.files.deny.clone(), keepers, approvals)
+        let notes = Notes::default();
+        let tmp = self.directory.temporary_directory();
+        let keepers = Arc::new(KeeperLife::new(self.profiles.clone(), self.spare.clone(), tmp, notes.clone()));
+        let equipment = Equipment {
+            environment: self.environment(),
+            deny: self.config.files.deny.clone(),
+            profiles: self.profiles.clone(),
+            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone(), notes.clone())),
+            keepers,
+            notes,
+            approvals: Approvals::new(Ledger::new(self.directory.approvals()), name),
+        };
+        Session::new(workplace.unwrap_or_else(|| self.workplace(&[])), equipment)
     }
 
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
         self.clients.end_all().await;
-        self.store.remove();
+        self.directory.remove();
     }
 }
 
-/// A task that has ended announces itself once, on its session's next result; so does what the sandbox did by itself.
-fn announce_ended_tasks(context: &Context, result: &mut Result<ToolOutput, ToolError>) {
-    let (Some(session), Ok(output)) = (context.used.get(), result) else { return };
-    for note in session.keepers().take_notes() {
-        output.add_line(&format!("[sandbox: {note}]"));
+/// Adds what the agent should know besides the tool's own words: what the sandbox denied or undid, and tasks that have
+/// ended. A question carries nothing; what there is to say comes with the answer.
+async fn follow_up(context: &Context, result: &mut Result<ToolOutput, Stop>) {
+    let mut lines: Vec<String> = context.take_notes().iter().map(|note| format!("[sandbox: {note}]")).collect();
+    for session in context.sessions() {
+        if matches!(result, Err(Stop::Ask(_))) {
+            continue;
+        }
+        lines.extend(session.follow_up().await.iter().map(|note| format!("[sandbox: {note}]")));
+        for (id, exit_code) in session.tasks().newly_ended() {
+            lines.push(format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
+        }
     }
-    for (id, exit_code) in session.tasks().newly_ended() {
-        output.add_line(&format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
+    match result {
+        Ok(output) => lines.into_iter().for_each(|line| output.add_line(line)),
+        Err(Stop::Error(error)) => *error = lines.into_iter().fold(error.clone(), super::ToolError::hint),
+        Err(Stop::Ask(_)) => {}
     }
-}
-
-fn variable(environment: &[(OsString, OsString)], name: &str) -> Option<OsString> {
-    environment.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone())
 }

@@ -3,34 +3,47 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::Tasks;
-use super::Workplace;
-use super::keepers::Keepers;
-use super::next_shell::NextShell;
+use super::waiting_shells::WaitingShells;
+use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
-use crate::exec::{Keeper, KeeperError, Process, Recording, ShellState, Streams, Task};
+use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellState, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
 
-/// What one agent's conversation keeps: cwd, exported variables, scope, files seen, stored outputs, and the keeper of its
-/// commands.
+/// What one agent's conversation keeps: cwd, exported variables, scope, files seen, tasks, stored outputs, approvals, and
+/// the keepers of its commands.
 #[derive(Debug)]
 pub struct Session {
-    /// Authenticates what a shell reports about itself.
+    /// Authenticates what a shell reports about its end.
     nonce: String,
     state: Mutex<ShellState>,
-    /// Scope of the file tools and what commands may write come from the same place.
+    /// Both the scope of the file tools and what commands may write are made from it.
     workplace: Mutex<Workplace>,
     deny: DenyGlobs,
-    /// Held open, with whether `/tmp` is the session's own in it.
+    /// Open directories, and whether `/tmp` is the session's own in it.
     scope: Mutex<Option<(bool, Scope)>>,
     seen_files: SeenFiles,
-    keepers: Arc<Keepers>,
+    profiles: Arc<Profiles>,
+    keepers: Arc<KeeperLife>,
+    names: Arc<NameWatch>,
+    notes: Notes,
     kept: Mutex<Kept>,
     tasks: Tasks,
-    next_shell: NextShell,
+    waiting_shells: WaitingShells,
     approvals: Approvals,
+}
+
+/// What the server lends to a new session.
+#[derive(Debug)]
+pub struct Equipment {
+    pub environment: Vec<(OsString, OsString)>,
+    pub deny: DenyGlobs,
+    pub profiles: Arc<Profiles>,
+    pub keepers: Arc<KeeperLife>,
+    pub names: Arc<NameWatch>,
+    pub notes: Notes,
+    pub approvals: Approvals,
 }
 
 #[derive(Debug, Default)]
@@ -50,13 +63,8 @@ pub struct StoredOutput {
 }
 
 impl Session {
-    pub fn new(
-        workplace: Workplace,
-        environment: Vec<(OsString, OsString)>,
-        deny: DenyGlobs,
-        keepers: Keepers,
-        approvals: Approvals,
-    ) -> Self {
+    pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
+        let Equipment { environment, deny, profiles, keepers, names, notes, approvals } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
@@ -64,10 +72,13 @@ impl Session {
             deny,
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),
-            keepers: Arc::new(keepers),
+            profiles,
+            keepers,
+            names,
+            notes,
             kept: Mutex::default(),
             tasks: Tasks::default(),
-            next_shell: NextShell::default(),
+            waiting_shells: WaitingShells::default(),
             approvals,
         }
     }
@@ -102,13 +113,13 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.keepers.secrets_in(&self.workplace.locked().real_directories());
+        let secrets = self.profiles.secrets_in(&self.workplace.locked().real_directories());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
         }
         scope.with_advice(
-            "The server was started in / or in the home directory with nothing said; the user can name a project with \
+            "The server was started in / or in the home directory and no project was named; the user can name one with \
              --project-dir.",
         )
     }
@@ -140,13 +151,26 @@ impl Session {
     }
 
     /// The keeper that runs commands in the scope as of now.
-    pub async fn keeper(&self) -> Result<Arc<Keeper>, KeeperError> {
+    pub async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
         let scope = self.workplace.locked().real_directories();
-        self.keepers.current(&scope).await
+        self.keepers.current(&scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
     }
 
-    pub fn keepers(&self) -> &Arc<Keepers> {
+    pub fn keepers(&self) -> &KeeperLife {
         &self.keepers
+    }
+
+    /// The watch over protected names.
+    pub fn names(&self) -> &NameWatch {
+        &self.names
+    }
+
+    /// After a call: looks at what commands did to protected names. Returns what the agent should know.
+    pub async fn follow_up(&self) -> Vec<String> {
+        let mut notes = self.names.look_after(self.has_running()).await;
+        notes.extend(self.notes.take());
+        notes.extend(self.keepers.take_notes());
+        notes
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -158,12 +182,12 @@ impl Session {
         &self.approvals
     }
 
-    pub fn next_shell(&self) -> &NextShell {
-        &self.next_shell
+    pub fn waiting_shells(&self) -> &WaitingShells {
+        &self.waiting_shells
     }
 
-    /// Ends a terminal that nobody has read or typed into for so long; no limit when it is zero.
-    pub fn watch_idle(&self, task: &Arc<Task>, limit: Duration) {
+    /// Ends a terminal that has neither been read nor typed into for that long. Zero is no limit.
+    pub fn end_when_idle(&self, task: &Arc<Task>, limit: Duration) {
         if limit.is_zero() || !matches!(task.streams, Streams::Terminal { .. }) {
             return;
         }
@@ -185,15 +209,15 @@ impl Session {
         });
     }
 
-    /// Holds on to a process tree: dropping the last handle would end it.
+    /// Keeps a handle on a process tree: dropping the last one would end it.
     pub fn keep(&self, process: Process) {
         let mut kept = self.kept.locked();
         kept.processes.retain(|process| !process.is_gone());
         kept.processes.push(process);
-        self.keepers.command_started();
+        self.names.command_started();
     }
 
-    /// Whether any of its commands, or what they left behind, still runs.
+    /// Whether any of its commands, or a child that a command left behind, still runs.
     pub fn has_running(&self) -> bool {
         self.kept.locked().processes.iter().any(|process| !process.is_gone())
     }
@@ -214,7 +238,7 @@ impl Session {
         self.kept.locked().outputs.iter().map(|output| output.id.clone()).collect()
     }
 
-    /// Ends every process that this session started, the polite way first.
+    /// Ends every process that this session started: TERM first, KILL after the grace period.
     pub async fn end(&self) {
         let processes = std::mem::take(&mut *self.kept.locked()).processes;
         let ending = processes.into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
@@ -223,7 +247,7 @@ impl Session {
         }
         self.tasks.clear();
         self.approvals.end();
-        drop(self.next_shell.take().await);
+        self.waiting_shells.end();
         self.keepers.end().await;
     }
 }

@@ -7,7 +7,7 @@ use super::{Tool, ToolError};
 
 /// Unknown names are refused before types are looked at: a misspelt optional argument must not be dropped in silence.
 pub fn parse<T: Tool>(arguments: Map<String, Value>) -> Result<T::Arguments, ToolError> {
-    let schema = super::schema(T::NAME);
+    let schema = super::tool::schema::<T>();
     let known: Vec<&str> = schema
         .get("properties")
         .and_then(Value::as_object)

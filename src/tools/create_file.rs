@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, file};
+use super::{Hints, Stop, Tool, ToolOutput, file};
 use crate::files;
 use crate::server::Context;
 
@@ -23,13 +23,13 @@ impl Tool for CreateFile {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         create(context, &arguments.path, arguments.content).await
     }
 }
 
 /// Shared with `str_replace_editor`.
-pub async fn create(context: &Context, path: &str, content: String) -> Result<ToolOutput, ToolError> {
+pub async fn create(context: &Context, path: &str, content: String) -> Result<ToolOutput, Stop> {
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || content.clone()).await?;
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
@@ -39,5 +39,5 @@ pub async fn create(context: &Context, path: &str, content: String) -> Result<To
         let told = format!("Created {} ({} bytes)", path.display(), content.len());
         Ok(told + &file::remarks(&notes))
     });
-    text.await.map(ToolOutput::from)
+    Ok(text.await?.into())
 }

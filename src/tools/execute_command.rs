@@ -1,18 +1,19 @@
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bash::place;
-use super::{Hints, Tool, ToolError, ToolOutput, complete_text};
-use crate::exec::{self, Ending, KeeperError, Running, ShellState, Streams};
+use super::time_limit::{self, time_limit};
+use super::{Tool, complete_text};
+use crate::exec::{KeeperError, ShellState, Stdin, Streams};
 use crate::files::{DirectoryError, real_directory};
 use crate::policy::action::RunWords;
 use crate::policy::shell::split;
-use crate::server::{Context, Progress};
+use crate::server::command::{AtLimit, Command, CommandError, How, What};
+use crate::server::{Context, Hints, Stop, ToolError, ToolOutput};
 
-/// One program and its arguments, without a shell.
+/// Runs one program with its arguments, without a shell.
 pub struct ExecuteCommand;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,7 +27,8 @@ pub struct Arguments {
     timeout_ms: Option<i64>,
 }
 
-const LONGEST_TIMEOUT_MS: u64 = 600_000;
+/// Begins every error of this tool.
+const PREFIX: &str = "Error executing command: ";
 const NOTE: &str = "Note: This tool does not support interactive commands. Ensure the command is non-interactive and the \
                     executable exists.";
 
@@ -47,56 +49,56 @@ impl Tool for ExecuteCommand {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
-        execute(arguments, context).await.map_err(|text| ToolError::new(format!("Error executing command: {text}")))?
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
+        match execute(&arguments, context).await.map_err(|stop| stop.map_error(|error| error.prefixed(PREFIX)))? {
+            Outcome::Exited(yaml) => Ok(ToolOutput::document(yaml)),
+            // The whole text is the YAML, without the prefix.
+            Outcome::TimedOut(yaml) => Err(ToolError::new(yaml).into()),
+        }
     }
 }
 
-/// The outer error is text after the common prefix; the inner one already is the whole answer.
-async fn execute(arguments: Arguments, context: &Context) -> Result<Result<ToolOutput, ToolError>, String> {
-    let words = split::words(&arguments.command).map_err(|error| error.to_string())?;
-    let program = words.first().ok_or("command must not be empty")?;
-    let allowed = &context.server.config().policy.allowed_commands;
-    if !allowed.permits(program) {
-        return Err(format!("Command \"{program}\" is not allowed, allowed commands: {allowed}"));
+enum Outcome {
+    Exited(String),
+    TimedOut(String),
+}
+
+async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, Stop> {
+    let words = split::words(&arguments.command).map_err(|error| ToolError::new(error.to_string()))?;
+    let program = words.first().ok_or_else(|| ToolError::new("command must not be empty"))?.clone();
+    let config = context.server.config();
+    let allowed = &config.policy.allowed_commands;
+    if !allowed.permits(&program) {
+        let message = format!("Command \"{program}\" is not allowed, allowed commands: {allowed}");
+        return Err(ToolError::new(message).into());
     }
-    let cwd = working_directory(&arguments, context)?;
-    let session = context.session(None).map_err(|error| error.to_string())?;
-    let permitted = match context.permit(RunWords { words: words.clone(), cwd: cwd.clone() }).await {
-        Ok(permitted) => permitted,
-        Err(error) => return Err(error.to_string()),
-    };
-    let keeper = session.keeper().await.map_err(|error| error.to_string())?;
+    let cwd = working_directory(arguments, context).map_err(ToolError::new)?;
+    let session = context.session(None)?;
+    let permitted = context.permit(&session, RunWords { words, cwd: cwd.clone() }).await?;
     let state = ShellState { cwd, environment: context.server.environment() };
-    let place = place(&context.server, &session, &keeper, &state);
-    let mut running = exec::spawn_words(&permitted, &place).await.map_err(|error| match error {
-        KeeperError::Execute { error, .. } if error.kind() == std::io::ErrorKind::NotFound => {
-            format!("spawn {program} ENOENT\n{NOTE}")
+    let what = What::Words(&permitted);
+    let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
+    let limit = time_limit(arguments.timeout_ms, config.exec.timeout).unwrap_or(time_limit::LONGEST);
+    let finished = context.run(&command, limit, AtLimit::End).await.map_err(|error| match error {
+        CommandError::Start(KeeperError::Execute { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
+            ToolError::new(format!("spawn {program} ENOENT")).hint(NOTE)
         }
-        other => other.to_string(),
+        other => other.into(),
     })?;
-    session.keep(running.process.clone());
-    let timeout = timeout(&arguments, context);
-    let finishing = running.finish(Some(timeout), &context.cancel);
-    match Progress::default().while_running(context.progress.clone(), finishing).await {
-        Ending::Exited { exited, .. } => Ok(Ok(yaml(&running, exited.status.code(), None)?.into())),
-        Ending::TimeUp => {
-            running.end().await;
-            let note = format!("Timed out after {}ms.", timeout.as_millis());
-            Ok(Err(ToolError::new(yaml(&running, 124, Some(note))?)))
+    match &finished.how {
+        How::Exited { exited, .. } => Ok(Outcome::Exited(yaml(&finished.streams, exited.status.code(), None)?)),
+        How::TimedOut { .. } => {
+            let note = format!("Timed out after {}ms.", limit.as_millis());
+            Ok(Outcome::TimedOut(yaml(&finished.streams, 124, Some(note))?))
         }
-        Ending::Cancelled => Err("cancelled by the client; the command and its children were ended".to_owned()),
-        Ending::Lost => Err("the process that watched this command was killed".to_owned()),
+        How::Background(_) | How::Lost => {
+            Err(ToolError::new("the process that watched this command was killed").into())
+        }
     }
 }
 
-fn timeout(arguments: &Arguments, context: &Context) -> Duration {
-    let default = context.server.config().exec.timeout.saturating_mul(1000);
-    let asked = arguments.timeout_ms.and_then(|asked| u64::try_from(asked).ok()).filter(|asked| *asked > 0);
-    Duration::from_millis(asked.unwrap_or(default).min(LONGEST_TIMEOUT_MS))
-}
-
-/// Always the launch directory, unless the call names another: then it must exist, and lie in a root where there are some.
+/// The launch directory, unless the call names another one. That one must exist and, where ALLOWED_CWD_ROOTS names roots,
+/// lie in one of them.
 fn working_directory(arguments: &Arguments, context: &Context) -> Result<PathBuf, String> {
     let config = context.server.config();
     let launch = &config.directories.launch_dir;
@@ -117,8 +119,8 @@ fn working_directory(arguments: &Arguments, context: &Context) -> Result<PathBuf
     }
 }
 
-fn yaml(running: &Running, exit_code: i32, note: Option<String>) -> Result<String, String> {
-    let Streams::Pipes { stdout, stderr } = &running.streams else { return Err("it has no streams".to_owned()) };
+fn yaml(streams: &Streams, exit_code: i32, note: Option<String>) -> Result<String, ToolError> {
+    let Streams::Pipes { stdout, stderr } = streams else { return Err(ToolError::new("it has no streams")) };
     let mut result = Executed { exit_code, stdout: complete_text(stdout), stderr: complete_text(stderr) };
     if let Some(note) = note {
         if !result.stderr.is_empty() && !result.stderr.ends_with('\n') {
@@ -126,5 +128,5 @@ fn yaml(running: &Running, exit_code: i32, note: Option<String>) -> Result<Strin
         }
         result.stderr.push_str(&note);
     }
-    serde_saphyr::to_string(&result).map_err(|error| error.to_string())
+    serde_saphyr::to_string(&result).map_err(|error| ToolError::new(error.to_string()))
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::ToolError;
+use super::{Stop, ToolError};
 use crate::files::{Asked, FileError, Protected, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session};
@@ -30,7 +30,7 @@ pub async fn to_write(
     session: &Arc<Session>,
     path: &str,
     change: impl FnOnce() -> String,
-) -> Result<Permitted<WriteFile>, ToolError> {
+) -> Result<Permitted<WriteFile>, Stop> {
     let asked = asked(context, session, path)?;
     if context.server.config().files.read_only {
         return Err(FileError::ReadOnly { path: path.to_owned() }.into());
@@ -41,9 +41,9 @@ pub async fn to_write(
         move || Target::find(&scope, &asked)
     });
     let target = target.await?;
-    let name = session.keepers().protecting(&session.workplace(), target.path());
+    let name = session.names().protecting(&session.workplace(), target.path());
     let protected = name.map(|name| Protected { name, change: change() });
-    context.permit(WriteFile { asked, target, protected }).await
+    context.permit(session, WriteFile { asked, target, protected }).await
 }
 
 /// Does the writing. A protected name that was written with permission is as it should be from then on.
@@ -54,7 +54,7 @@ pub async fn write<T: Send + 'static>(
 ) -> Result<T, ToolError> {
     let (result, permitted) = blocking(move || Ok((work(&permitted), permitted))).await?;
     if permitted.protected.is_some() && result.is_ok() {
-        session.keepers().written(permitted.target.path()).await;
+        session.names().written(permitted.target.path()).await;
     }
     Ok(result?)
 }
@@ -64,11 +64,11 @@ pub async fn to_search(
     context: &Context,
     session: &Arc<Session>,
     path: Option<&str>,
-) -> Result<Permitted<SearchFiles>, ToolError> {
+) -> Result<Permitted<SearchFiles>, Stop> {
     let asked = asked(context, session, path.filter(|path| !path.is_empty()).unwrap_or("."))?;
     let scope = session.scope();
     let searching = blocking(move || Ok(SearchFiles { entry: scope.find(&asked)?, asked })).await?;
-    context.permit(searching).await
+    context.permit(session, searching).await
 }
 
 /// A path as short as it can be said in this session.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::grep::{BUDGET, MOST_CHARACTERS, MOST_RESULTS, USUAL_RESULTS};
-use super::{Hints, Tool, ToolError, ToolOutput, file};
+use super::{Hints, Tool, ToolOutput, file};
 use crate::files::{self, NameQuery, Names, Stop};
 use crate::server::Context;
 
@@ -42,7 +42,7 @@ impl Tool for Find {
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, crate::server::Stop> {
         let session = context.session(None)?;
         let permitted = file::to_search(context, &session, arguments.path.as_deref()).await?;
         let query = NameQuery {
@@ -61,7 +61,7 @@ impl Tool for Find {
             let names = files::find(&permitted, &query, &scope, &stop)?;
             Ok(text(&names, &query, &cwd))
         });
-        text.await.map(ToolOutput::from)
+        Ok(text.await?.into())
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, file};
+use super::{Hints, Tool, ToolOutput, file};
 use crate::files::{self, FileMatches, Matches, Mode, Shown, Stop, TextQuery};
 use crate::server::Context;
 
@@ -64,7 +64,7 @@ impl Tool for Grep {
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, crate::server::Stop> {
         let session = context.session(None)?;
         let permitted = file::to_search(context, &session, arguments.path.as_deref()).await?;
         let query = TextQuery {
@@ -89,7 +89,7 @@ impl Tool for Grep {
             let found = files::search(&permitted, &query, &scope, &stop)?;
             Ok(text(&found, &query, &cwd))
         });
-        text.await.map(ToolOutput::from)
+        Ok(text.await?.into())
     }
 }
 

@@ -1,68 +1,80 @@
-//! What agents can ask for. `tools!` is the table of contents: one line a tool, with the toolsets it belongs to; its file
-//! has the same name.
+//! What agents can ask for. [`TOOLS`] is the table of contents: one line per tool, with the toolsets it belongs to. Each
+//! tool has a file of the same name: its description, its arguments, what it does.
 
 mod arguments;
 mod bash;
-mod blocks;
 mod create_file;
-mod error;
 mod execute_command;
 mod file;
 mod find;
 mod grep;
-mod output;
 mod run_shell_command;
 mod settings;
 mod str_replace;
 mod str_replace_editor;
+mod stream_text;
 mod task_input;
 mod task_output;
 mod task_pages;
 mod task_stop;
 mod task_text;
+mod time_limit;
 mod tool;
 mod view;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use crate::server::{Hints, Session, Stop, ToolEntry, ToolError, ToolOutput};
 
-use serde_json::{Map, Value};
-
-pub use error::ToolError;
-pub use output::{Image, ToolOutput};
 pub use settings::Settings;
-pub use tool::{Entry, Hints, Tool};
+pub use tool::Tool;
+use tool::entry;
 
-macro_rules! tools {
-    ($($tool:path: $($toolset:ident)+;)+) => {
-        /// Every tool there is, in the order clients see.
-        pub static TOOLS: &[Entry] = &[$(Entry::of::<$tool>(&[$(stringify!($toolset)),+])),+];
-    };
+const STANDARD: &str = "standard";
+const ANTHROPIC: &str = "anthropic";
+const TERMINAL: &str = "terminal";
+const GEMINI: &str = "gemini";
+
+/// Every tool there is, in the order clients see.
+pub static TOOLS: &[ToolEntry] = &[
+    entry::<bash::Bash>(&[STANDARD, ANTHROPIC]),
+    entry::<task_output::TaskOutput>(&[STANDARD, ANTHROPIC]),
+    entry::<task_input::TaskInput>(&[STANDARD, ANTHROPIC]),
+    entry::<task_stop::TaskStop>(&[STANDARD, ANTHROPIC]),
+    entry::<view::View>(&[STANDARD]),
+    entry::<str_replace::StrReplace>(&[STANDARD]),
+    entry::<create_file::CreateFile>(&[STANDARD]),
+    entry::<str_replace_editor::StrReplaceEditor>(&[ANTHROPIC]),
+    entry::<grep::Grep>(&[STANDARD, ANTHROPIC]),
+    entry::<find::Find>(&[STANDARD, ANTHROPIC]),
+    entry::<execute_command::ExecuteCommand>(&[TERMINAL]),
+    entry::<run_shell_command::RunShellCommand>(&[GEMINI]),
+];
+
+const LONGEST_COMMAND: usize = 1 << 20;
+
+/// What every tool that runs shell text refuses.
+fn check_command(command: &str) -> Result<(), ToolError> {
+    if command.trim().is_empty() {
+        return Err(ToolError::new("command must not be empty"));
+    }
+    if command.contains('\0') {
+        return Err(ToolError::new("command must not contain a NUL character")
+            .hint("No program can be given one. To write a NUL byte, use printf '\\0'."));
+    }
+    if command.len() > LONGEST_COMMAND {
+        let message = format!("command is {} bytes long, the limit is {LONGEST_COMMAND} bytes", command.len());
+        return Err(ToolError::new(message).hint("Nothing was run. Write the text to a file, or pass data as stdin."));
+    }
+    Ok(())
 }
 
-tools! {
-    bash::Bash: standard anthropic;
-    task_output::TaskOutput: standard anthropic;
-    task_input::TaskInput: standard anthropic;
-    task_stop::TaskStop: standard anthropic;
-    view::View: standard;
-    str_replace::StrReplace: standard;
-    create_file::CreateFile: standard;
-    str_replace_editor::StrReplaceEditor: anthropic;
-    grep::Grep: standard anthropic;
-    find::Find: standard anthropic;
-    execute_command::ExecuteCommand: terminal;
-    run_shell_command::RunShellCommand: gemini;
-}
-
-/// For an id that names nothing here, with the ids that do.
-fn unknown_task(session: &crate::server::Session, id: &str) -> ToolError {
+/// The error for an id that names no task and no stored output.
+fn unknown_task(session: &Session, id: &str) -> ToolError {
     let known: Vec<String> = session.tasks().ids().into_iter().chain(session.output_ids()).collect();
     let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
     ToolError::new(format!("task not found: {id}")).hint(hint)
 }
 
-/// A stream in full, up to a stated cap, for the tools whose users expect the whole of it.
+/// A whole stream, up to a stated cap, for the tools whose users expect all of it.
 fn complete_text(recording: &crate::exec::Recording) -> String {
     const CAP: usize = 10 << 20;
     let mut bytes = Vec::new();
@@ -76,16 +88,4 @@ fn complete_text(recording: &crate::exec::Recording) -> String {
         text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
     }
     text
-}
-
-/// The tools that the settings choose.
-pub fn offered(settings: &Settings) -> Vec<&'static Entry> {
-    TOOLS.iter().filter(|entry| settings.offers(entry)).collect()
-}
-
-/// The input schema of a tool, made once.
-pub fn schema(name: &str) -> &'static Map<String, Value> {
-    static SCHEMAS: LazyLock<HashMap<&str, Map<String, Value>>> =
-        LazyLock::new(|| TOOLS.iter().map(|entry| (entry.name, (entry.schema)())).collect());
-    &SCHEMAS[name]
 }

@@ -4,15 +4,17 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bash::place;
-use super::{Hints, Tool, ToolError, ToolOutput, complete_text};
-use crate::exec::{self, Ending, ExitStatus, KeeperError, Running, ShellState, Stdin, Streams};
+use super::time_limit::{self, time_limit};
+use super::{Tool, check_command, complete_text};
+use crate::base::search_path;
+use crate::exec::{ExitStatus, KeeperError, ShellState, Stdin, Streams};
 use crate::files::directory_below;
 use crate::policy::action::RunCommand;
 use crate::policy::shell::substitution;
-use crate::server::{Context, Progress, Session};
+use crate::server::command::{AtLimit, Command, CommandError, Finished, How, What};
+use crate::server::{Context, Hints, Session, Stop, ToolError, ToolOutput};
 
-/// Shell text that leaves no trace in the session.
+/// Runs shell text that leaves no trace in the session.
 pub struct RunShellCommand;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,33 +51,32 @@ impl Tool for RunShellCommand {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
-        super::bash::check_command(&arguments.command)?;
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
+        check_command(&arguments.command)?;
         refuse_substitution(&arguments.command)?;
         let session = context.session(None)?;
         let cwd = directory(&arguments, &session)?;
         let mut environment = context.server.environment();
-        let search_path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone());
+        let search_path = search_path::variable(&environment, "PATH").map(ToOwned::to_owned);
         let action = RunCommand {
             command: arguments.command,
             cwd: cwd.clone(),
             search_path,
             description: arguments.description,
         };
-        let permitted = context.permit_confirmed(action).await?;
+        let permitted = context.permit_confirmed(&session, action).await?;
         environment.push(("ASIMI_CLI".into(), "1".into()));
         let state = ShellState { cwd, environment };
-        let keeper = session.keeper().await.map_err(|error| ToolError::new(error.to_string()))?;
-        let place = place(&context.server, &session, &keeper, &state);
-        let running = match exec::spawn(&permitted, &place, Stdin::Empty, None).await {
-            Ok(running) => running,
-            Err(error @ (KeeperError::Execute { .. } | KeeperError::Prepare(_))) => {
-                return Outcome { error: Some(error.to_string()), ..Outcome::default() }.text();
+        let what = What::Text(&permitted);
+        let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
+        let limit = time_limit(None, context.server.config().exec.timeout).unwrap_or(time_limit::LONGEST);
+        match context.run(&command, limit, AtLimit::End).await {
+            Ok(finished) => Outcome::of(&finished, limit).document(),
+            Err(CommandError::Start(error @ (KeeperError::Execute { .. } | KeeperError::Prepare(_)))) => {
+                Outcome { error: Some(error.to_string()), ..Outcome::default() }.document()
             }
-            Err(error) => return Err(ToolError::new(error.to_string())),
-        };
-        session.keep(running.process.clone());
-        finish(running, context).await
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -102,41 +103,35 @@ fn directory(arguments: &Arguments, session: &Session) -> Result<PathBuf, ToolEr
     })
 }
 
-async fn finish(mut running: Running, context: &Context) -> Result<ToolOutput, ToolError> {
-    let timeout = Duration::from_secs(context.server.config().exec.timeout);
-    let finishing = running.finish(Some(timeout), &context.cancel);
-    let ending = Progress::default().while_running(context.progress.clone(), finishing).await;
-    let mut outcome = Outcome { pid: Some(running.process.pid), ..Outcome::default() };
-    let exited = match ending {
-        Ending::Exited { exited, .. } => Some(exited),
-        Ending::TimeUp => {
-            outcome.error = Some(format!("Command timed out after {}ms", timeout.as_millis()));
-            running.end().await
-        }
-        Ending::Cancelled => {
-            return Err(ToolError::new("cancelled by the client; the command and its children were ended"));
-        }
-        Ending::Lost => {
-            outcome.error = Some("the process that watched this command was killed".to_owned());
-            None
-        }
-    };
-    if let Some(exited) = exited {
-        match exited.status {
-            ExitStatus::Code(code) => outcome.exit_code = Some(code),
-            ExitStatus::Signal(signal) => outcome.signal = Some(signal),
-        }
-        outcome.background_pids = exited.running;
-    }
-    if let Streams::Pipes { stdout, stderr } = &running.streams {
-        (outcome.stdout, outcome.stderr) = (complete_text(stdout), complete_text(stderr));
-    }
-    outcome.text()
-}
-
 impl Outcome {
-    fn text(&self) -> Result<ToolOutput, ToolError> {
+    fn of(finished: &Finished, limit: Duration) -> Self {
+        let mut outcome = Self { pid: Some(finished.pid), ..Self::default() };
+        let exited = match &finished.how {
+            How::Exited { exited, .. } => Some(exited),
+            How::TimedOut { exited, .. } => {
+                outcome.error = Some(format!("Command timed out after {}ms", limit.as_millis()));
+                exited.as_ref()
+            }
+            How::Background(_) | How::Lost => {
+                outcome.error = Some("the process that watched this command was killed".to_owned());
+                None
+            }
+        };
+        if let Some(exited) = exited {
+            match exited.status {
+                ExitStatus::Code(code) => outcome.exit_code = Some(code),
+                ExitStatus::Signal(signal) => outcome.signal = Some(signal),
+            }
+            outcome.background_pids.clone_from(&exited.running);
+        }
+        if let Streams::Pipes { stdout, stderr } = &finished.streams {
+            (outcome.stdout, outcome.stderr) = (complete_text(stdout), complete_text(stderr));
+        }
+        outcome
+    }
+
+    fn document(&self) -> Result<ToolOutput, Stop> {
         let text = serde_json::to_string(self).map_err(|error| ToolError::new(error.to_string()))?;
-        Ok(text.into())
+        Ok(ToolOutput::document(text))
     }
 }

@@ -17,9 +17,9 @@ impl Settings {
         Ok(Self { toolsets, disabled })
     }
 
-    pub fn offers(&self, entry: &super::Entry) -> bool {
-        let wanted = |name: &String| name == "all" || entry.toolsets.contains(&name.as_str());
-        self.toolsets.iter().any(wanted) && !self.disabled.iter().any(|name| name == entry.name)
+    pub fn offers(&self, tool: &str, toolsets: &[&str]) -> bool {
+        let wanted = |name: &String| name == "all" || toolsets.contains(&name.as_str());
+        self.toolsets.iter().any(wanted) && !self.disabled.iter().any(|name| name == tool)
     }
 }
 

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, file};
+use super::{Hints, Stop, Tool, ToolOutput, file};
 use crate::files::{Editor, ReplaceRequest};
 use crate::server::Context;
 
@@ -31,19 +31,13 @@ impl Tool for StrReplace {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         replace(context, &arguments.path, arguments.old_str, arguments.new_str, arguments.replace_all).await
     }
 }
 
 /// Shared with `str_replace_editor`.
-pub async fn replace(
-    context: &Context,
-    path: &str,
-    old: String,
-    new: String,
-    all: bool,
-) -> Result<ToolOutput, ToolError> {
+pub async fn replace(context: &Context, path: &str, old: String, new: String, all: bool) -> Result<ToolOutput, Stop> {
     let session = context.session(None)?;
     let change = || format!("replace:\n{old}\nwith:\n{new}");
     let permitted = file::to_write(context, &session, path, change).await?;
@@ -59,5 +53,5 @@ pub async fn replace(
         };
         Ok(told + &file::remarks(&edited.notes))
     });
-    text.await.map(ToolOutput::from)
+    Ok(text.await?.into())
 }

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, create_file, file, str_replace, view};
+use super::{Hints, Stop, Tool, ToolError, ToolOutput, create_file, file, str_replace, view};
 use crate::files::Editor;
 use crate::server::Context;
 
@@ -39,7 +39,7 @@ impl Tool for StrReplaceEditor {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let path = &arguments.path;
         match arguments.command.as_str() {
             "view" => view::view(context, path, arguments.view_range.as_deref()).await,
@@ -59,7 +59,8 @@ impl Tool for StrReplaceEditor {
             }
             other => Err(ToolError::new(format!(
                 "unknown command: {other} (valid commands: view, str_replace, create, insert)"
-            ))),
+            ))
+            .into()),
         }
     }
 }
@@ -68,7 +69,7 @@ fn needed<T>(name: &str, command: &str, value: Option<T>) -> Result<T, ToolError
     value.ok_or_else(|| ToolError::new(format!("{name} is required for {command}")).hint("Nothing was changed."))
 }
 
-async fn insert(context: &Context, path: &str, line: i64, text: String) -> Result<ToolOutput, ToolError> {
+async fn insert(context: &Context, path: &str, line: i64, text: String) -> Result<ToolOutput, Stop> {
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || format!("insert after line {line}:\n{text}")).await?;
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
@@ -78,5 +79,5 @@ async fn insert(context: &Context, path: &str, line: i64, text: String) -> Resul
         let path = permitted.asked.shown();
         Ok(format!("Inserted in {}\n\n{}{}", path.display(), edited.snippet, file::remarks(&edited.notes)))
     });
-    told.await.map(ToolOutput::from)
+    Ok(told.await?.into())
 }

@@ -3,9 +3,10 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::task_text::{self, Shown};
-use super::{Hints, Tool, ToolError, ToolOutput, unknown_task};
-use crate::exec::{Streams, Task, keys};
+use super::task_text::{self, Part};
+use super::time_limit::wait_limit;
+use super::{Hints, Stop, Tool, ToolError, ToolOutput, unknown_task};
+use crate::exec::Typing;
 use crate::policy::action::TypeInput;
 use crate::server::Context;
 
@@ -27,8 +28,7 @@ pub struct Arguments {
     session: Option<String>,
 }
 
-const DEFAULT_WAIT_MS: u64 = 2000;
-const LONGEST_WAIT_MS: u64 = 600_000;
+const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 impl Tool for TaskInput {
     const NAME: &'static str = "task_input";
@@ -38,82 +38,30 @@ impl Tool for TaskInput {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
         let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
-        let typed = Typed::new(&arguments, &task)?;
-        if task.finished().is_some() {
-            return Err(ToolError::new(format!("task {id} has ended")).hint("Read it with task_output."));
+        let (text, keys) = (arguments.text.unwrap_or_default(), arguments.keys.unwrap_or_default());
+        if text.is_empty() && keys.is_empty() {
+            return Err(ToolError::new("nothing to type: give text, keys, or both").into());
         }
-        let action = TypeInput { task_id: id.to_owned(), text: arguments.text.clone().unwrap_or_default() };
-        let _permitted = context.permit(action).await?;
+        Typing::new(&text, &keys, &task).map_err(|error| ToolError::new(error.to_string()))?;
+        if task.finished().is_some() {
+            return Err(ToolError::new(format!("task {id} has ended")).hint("Read it with task_output.").into());
+        }
+        let permitted = context.permit(&session, TypeInput { task_id: id.to_owned(), text, keys }).await?;
         task.mark_read();
-        typed.send(&task).await?;
-        let wait = arguments.wait_ms.unwrap_or(DEFAULT_WAIT_MS).min(LONGEST_WAIT_MS);
+        task.type_in(&permitted).await.map_err(|error| ToolError::new(error.to_string()))?;
         tokio::select! {
-            () = task.settle(Duration::from_millis(wait)) => {}
+            () = task.settle(wait_limit(arguments.wait_ms, DEFAULT_WAIT)) => {}
             () = context.cancel.cancelled() => {}
         }
-        let limit = context.server.config().exec.output.view_characters;
         let header = task_text::header(&task, None).await;
-        let text = header + &task_text::body(&session, &task, Shown::Unread, limit);
+        let text = header + &task_text::body(context, &session, &task, Part::Unread);
         if task.finished().is_some() {
             session.tasks().mark_known(id);
         }
         Ok(text.into())
-    }
-}
-
-/// What goes to the task, in order.
-struct Typed {
-    bytes: Vec<u8>,
-    /// Keys that have a meaning of their own for a task without a terminal.
-    ends_input: bool,
-    signal: Option<i32>,
-}
-
-impl Typed {
-    fn new(arguments: &Arguments, task: &Task) -> Result<Self, ToolError> {
-        let names = arguments.keys.as_deref().unwrap_or_default();
-        if arguments.text.as_deref().unwrap_or_default().is_empty() && names.is_empty() {
-            return Err(ToolError::new("nothing to type: give text, keys, or both"));
-        }
-        let mut typed =
-            Self { bytes: arguments.text.clone().unwrap_or_default().into_bytes(), ends_input: false, signal: None };
-        let application = match &task.streams {
-            Streams::Terminal { terminal, .. } => Some(terminal.expects_application_keys()),
-            Streams::Pipes { .. } => None,
-        };
-        for name in names {
-            let bytes =
-                keys::bytes(name, application.unwrap_or(false)).map_err(|error| ToolError::new(error.to_string()))?;
-            match (application, bytes.as_slice()) {
-                // Without a terminal nobody turns these keys into what they mean, so we do.
-                (None, [0x04]) => typed.ends_input = true,
-                (None, [0x03]) => typed.signal = Some(libc::SIGINT),
-                (None, [0x1c]) => typed.signal = Some(libc::SIGQUIT),
-                (None, b"\r") => typed.bytes.push(b'\n'),
-                _ => typed.bytes.extend(bytes),
-            }
-        }
-        Ok(typed)
-    }
-
-    async fn send(&self, task: &Task) -> Result<(), ToolError> {
-        let input = task.input.as_ref().ok_or_else(|| {
-            ToolError::new(format!("task {} has no open stdin: it was given when it was started", task.id))
-        })?;
-        if !self.bytes.is_empty() {
-            let written = input.write(&self.bytes).await;
-            written.map_err(|error| ToolError::new(format!("failed to type into task {}: {error}", task.id)))?;
-        }
-        if self.ends_input {
-            input.close().await;
-        }
-        if let Some(signal) = self.signal {
-            task.process.signal(signal).await;
-        }
-        Ok(())
     }
 }

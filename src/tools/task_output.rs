@@ -5,8 +5,9 @@ use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::task_text::{self, Shown};
-use super::{Hints, Tool, ToolError, ToolOutput, task_pages, unknown_task};
+use super::task_text::{self, Part};
+use super::time_limit::wait_limit;
+use super::{Hints, Stop, Tool, ToolError, ToolOutput, task_pages, unknown_task};
 use crate::exec::{PageRequest, Task, Until, Waited};
 use crate::server::{Context, Progress, Session};
 
@@ -18,7 +19,7 @@ pub struct TaskOutput;
 pub struct Arguments {
     /// A task (`t1`) or a stored output (`o1`).
     task_id: String,
-    /// Wait up to so many milliseconds, for the end or for wait_for.
+    /// Wait up to so many milliseconds, for the end or for wait_for; 30000 with wait_for alone.
     wait_ms: Option<u64>,
     /// A regular expression in new output, or `port:N`.
     wait_for: Option<String>,
@@ -37,9 +38,8 @@ pub struct Arguments {
     session: Option<String>,
 }
 
-/// Longer waits are cut: clients give up on a call sooner or later.
-const LONGEST_WAIT_MS: u64 = 600_000;
-const DEFAULT_WAIT_MS: u64 = 30_000;
+/// For `wait_for` without `wait_ms`.
+const DEFAULT_WAIT: Duration = Duration::from_secs(30);
 
 impl Tool for TaskOutput {
     const NAME: &'static str = "task_output";
@@ -51,14 +51,12 @@ impl Tool for TaskOutput {
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
         let request = arguments.page_request(context.server.config().exec.output.view_characters)?;
         if let Some(output) = session.output(id) {
-            return task_pages::of_output(output, request.unwrap_or_else(|| whole(context)))
-                .await
-                .map(ToolOutput::from);
+            return Ok(task_pages::of_output(output, request.unwrap_or_else(|| whole(context))).await?.into());
         }
         let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
         let waited = wait(&arguments, context, &task).await?;
@@ -101,8 +99,8 @@ fn whole(context: &Context) -> PageRequest {
 /// What ended the wait, where a condition was given; progress keeps the client patient meanwhile.
 async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<Option<Waited>, ToolError> {
     let until = arguments.until()?;
-    let default = if arguments.wait_for.is_some() { DEFAULT_WAIT_MS } else { 0 };
-    let limit = Duration::from_millis(arguments.wait_ms.unwrap_or(default).min(LONGEST_WAIT_MS));
+    let default = if arguments.wait_for.is_some() { DEFAULT_WAIT } else { Duration::ZERO };
+    let limit = wait_limit(arguments.wait_ms, default);
     if limit.is_zero() && arguments.wait_for.is_none() {
         return Ok(None);
     }
@@ -122,19 +120,18 @@ async fn read(
     request: Option<PageRequest>,
     waited: Option<Waited>,
 ) -> Result<String, ToolError> {
-    let limit = context.server.config().exec.output.view_characters;
     let header = task_text::header(task, waited).await;
     let completed = task.finished().is_some();
     let mut text = header;
     if let Some(request) = request {
         text.push_str(&task_pages::of_task(task, request).await?);
-        task.mark_read();
+        task_text::mark_read(context, task);
         if completed {
             task_pages::keep_readable(&mut text, session, task);
         }
     } else {
-        let shown = if arguments.new { Shown::Unread } else { Shown::All };
-        text.push_str(&task_text::body(session, task, shown, limit));
+        let part = if arguments.new { Part::Unread } else { Part::All };
+        text.push_str(&task_text::body(context, session, task, part));
     }
     if completed {
         session.tasks().forget(&task.id);

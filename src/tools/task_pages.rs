@@ -3,14 +3,14 @@
 use crate::exec::{Page, PageRequest, Recording, Streams, Task, page_of_text, read_page};
 use crate::server::{Session, StoredOutput};
 
-use super::{ToolError, blocks};
+use super::{ToolError, stream_text};
 
 /// The answer for an output id.
 pub async fn of_output(output: StoredOutput, request: PageRequest) -> Result<String, ToolError> {
     let page = read(output.recording.clone(), request).await?;
     let mut text = format!("status: completed\nexit_code: {}\n{}", output.exit_code, lines("lines", &page));
     append(&mut text, output.stream, &page);
-    if let Some(loss) = blocks::loss_text(&output.recording) {
+    if let Some(loss) = stream_text::loss_text(&output.recording) {
         text.push_str(&format!("\n[{loss}]\n"));
     }
     Ok(text)
@@ -46,7 +46,7 @@ pub fn keep_readable(text: &mut String, session: &Session, task: &Task) {
     };
     for (name, recording) in streams.into_iter().filter(|(_, recording)| recording.get().spill.length() > 0) {
         let id = session.store(name, exit_code, recording.clone());
-        text.push_str(&format!("\n[{name}]\n{}", blocks::stored_as(&id)));
+        text.push_str(&format!("\n[{name}]\n{}", stream_text::stored_as(&id)));
     }
 }
 

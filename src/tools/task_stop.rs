@@ -1,8 +1,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::task_text::{self, Shown};
-use super::{Hints, Tool, ToolError, ToolOutput, unknown_task};
+use super::task_text::{self, Part};
+use super::{Hints, Stop, Tool, ToolError, ToolOutput, unknown_task};
 use crate::server::Context;
 
 /// Ends a task with everything it started.
@@ -27,7 +27,7 @@ impl Tool for TaskStop {
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
         let signal = signal_number(arguments.signal.as_deref().unwrap_or("TERM"))?;
@@ -45,8 +45,7 @@ impl Tool for TaskStop {
                 pids.join(", ")
             ));
         }
-        let limit = context.server.config().exec.output.view_characters;
-        text.push_str(&task_text::body(&session, &task, Shown::Unread, limit));
+        text.push_str(&task_text::body(context, &session, &task, Part::Unread));
         Ok(text.into())
     }
 }

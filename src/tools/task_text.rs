@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::blocks;
+use super::stream_text;
 use crate::exec::{Streams, Task, Waited};
-use crate::server::Session;
+use crate::server::{Context, Session};
 
 /// Which part of its output is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shown {
+pub enum Part {
     All,
     /// Only what came since the last read.
     Unread,
@@ -49,22 +49,29 @@ fn waiting(task: &Task) -> String {
     )
 }
 
-/// Its streams as blocks, or its screen; counts as read from now on.
-pub fn body(session: &Session, task: &Arc<Task>, shown: Shown, limit: usize) -> String {
+/// Its streams as blocks, or its screen. The output so far counts as read, and the sandbox's denials in it are explained on
+/// this result.
+pub fn body(context: &Context, session: &Session, task: &Arc<Task>, part: Part) -> String {
     let mut text = String::new();
     let exit_code = task.finished().map_or(0, |finished| finished.exit_code);
-    match (&task.streams, shown) {
+    match (&task.streams, part) {
         (Streams::Terminal { terminal, .. }, _) => text.push_str(&format!("screen:\n{}", terminal.screen())),
-        (Streams::Pipes { stdout, stderr }, Shown::All) => {
-            blocks::append(&mut text, session, exit_code, stderr, stdout);
+        (Streams::Pipes { stdout, stderr }, Part::All) => {
+            stream_text::append(&mut text, session, exit_code, stderr, stdout);
         }
-        (Streams::Pipes { stdout, stderr }, Shown::Unread) => {
-            let (err, out) = task.unread(limit);
+        (Streams::Pipes { stdout, stderr }, Part::Unread) => {
+            let (err, out) = task.unread(context.server.config().exec.output.view_characters);
             for (name, view, recording) in [("stderr", err, stderr), ("stdout", out, stdout)] {
-                blocks::append_view(&mut text, session, exit_code, name, &view, recording);
+                stream_text::append_view(&mut text, session, exit_code, name, &view, recording);
             }
         }
     }
-    task.mark_read();
+    mark_read(context, task);
     text
+}
+
+/// What every tool does that has shown a task's output.
+pub fn mark_read(context: &Context, task: &Task) {
+    task.mark_read();
+    context.note_denials(&task.denials, &task.streams);
 }

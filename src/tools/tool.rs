@@ -1,13 +1,16 @@
-use std::{future::Future, pin::Pin};
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Mutex;
 
 use schemars::{JsonSchema, generate::SchemaSettings, transform::Transform};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ToolError, ToolOutput, arguments};
-use crate::server::Context;
+use super::arguments;
+use crate::base::locks::LockExt;
+use crate::server::{BoxedRun, Context, Hints, Stop, ToolEntry, ToolOutput};
 
-/// One thing an agent can ask for. Everything about it stands in its own file; `tools!` lists it.
+/// One thing an agent can ask for. Everything about it stands in its own file; the table in `tools/mod.rs` lists it.
 pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     const TITLE: &'static str;
@@ -16,50 +19,30 @@ pub trait Tool: Send + Sync + 'static {
     const HINTS: Hints;
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
-    fn run(arguments: Self::Arguments, context: &Context)
-    -> impl Future<Output = Result<ToolOutput, ToolError>> + Send;
+    fn run(arguments: Self::Arguments, context: &Context) -> impl Future<Output = Result<ToolOutput, Stop>> + Send;
 }
 
-/// The protocol's annotations, stated truthfully.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::struct_excessive_bools, reason = "they are the protocol's four independent hints")]
-pub struct Hints {
-    pub read_only: bool,
-    pub destructive: bool,
-    pub idempotent: bool,
-    pub open_world: bool,
-}
-
-pub type BoxedRun<'a> = Pin<Box<dyn Future<Output = Result<ToolOutput, ToolError>> + Send + 'a>>;
-
-/// A [`Tool`] without its types: what the list holds and the transport shows.
-#[derive(Clone, Copy)]
-pub struct Entry {
-    pub name: &'static str,
-    pub title: &'static str,
-    pub description: &'static str,
-    pub hints: Hints,
-    pub toolsets: &'static [&'static str],
-    pub schema: fn() -> Map<String, Value>,
-    pub run: for<'a> fn(Map<String, Value>, &'a Context) -> BoxedRun<'a>,
-}
-
-impl Entry {
-    pub const fn of<T: Tool>(toolsets: &'static [&'static str]) -> Self {
-        Self {
-            name: T::NAME,
-            title: T::TITLE,
-            description: T::DESCRIPTION,
-            hints: T::HINTS,
-            toolsets,
-            schema: schema_of::<T>,
-            run: run_erased::<T>,
-        }
+/// The line of the table for a tool.
+pub const fn entry<T: Tool>(toolsets: &'static [&'static str]) -> ToolEntry {
+    ToolEntry {
+        name: T::NAME,
+        title: T::TITLE,
+        description: T::DESCRIPTION,
+        hints: T::HINTS,
+        toolsets,
+        schema: schema::<T>,
+        run: run_erased::<T>,
     }
 }
 
 fn run_erased<T: Tool>(arguments: Map<String, Value>, context: &Context) -> BoxedRun<'_> {
     Box::pin(async move { T::run(arguments::parse::<T>(arguments)?, context).await })
+}
+
+/// The input schema of a tool, made on first use.
+pub fn schema<T: Tool>() -> &'static Map<String, Value> {
+    static SCHEMAS: Mutex<Option<HashMap<&str, &'static Map<String, Value>>>> = Mutex::new(None);
+    SCHEMAS.locked().get_or_insert_default().entry(T::NAME).or_insert_with(|| Box::leak(Box::new(schema_of::<T>())))
 }
 
 /// Plain JSON Schema that strict clients accept: no `$schema`, no titles, no `null` unions, no number formats.

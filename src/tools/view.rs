@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolError, ToolOutput, file};
+use super::{Hints, Tool, ToolOutput, file};
 use crate::files::{self, LineRange, ReadFile, Stop};
 use crate::server::Context;
 
@@ -24,27 +24,26 @@ impl Tool for View {
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, ToolError> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, crate::server::Stop> {
         view(context, &arguments.path, arguments.view_range.as_deref()).await
     }
 }
 
 /// Shared with `str_replace_editor`.
-pub async fn view(context: &Context, path: &str, range: Option<&[i64]>) -> Result<ToolOutput, ToolError> {
+pub async fn view(context: &Context, path: &str, range: Option<&[i64]>) -> Result<ToolOutput, crate::server::Stop> {
     let range = range.map(LineRange::parse).transpose()?;
     let session = context.session(None)?;
     let asked = file::asked(context, &session, path)?;
     let scope = session.scope();
     let reading = file::blocking(move || Ok(ReadFile { entry: scope.find(&asked)?, asked })).await?;
-    let permitted = context.permit(reading).await?;
+    let permitted = context.permit(&session, reading).await?;
     let scope = session.scope();
     let settings = context.server.config().files.clone();
     let stop = Stop::never().or_cancelled(context.cancel.clone());
     let seen = session.clone();
-    file::blocking(move || files::view(&permitted, range, &scope, &settings, seen.seen_files(), &stop)).await.map(
-        |view| match view {
-            files::View::Text(text) => ToolOutput::Text(text),
-            files::View::Image(image) => ToolOutput::Image(image),
-        },
-    )
+    let work = move || files::view(&permitted, range, &scope, &settings, seen.seen_files(), &stop);
+    Ok(match file::blocking(work).await? {
+        files::View::Text(text) => text.into(),
+        files::View::Image(image) => ToolOutput::image(image),
+    })
 }

@@ -19,7 +19,7 @@ use super::elicitation::Seals;
 use super::endpoint::SESSION_HEADER;
 use super::roots;
 use crate::server::{Call, Client, ClientId, ProgressSink, Server};
-use crate::tools::{self, Entry, Image, ToolOutput};
+use crate::server::{Stop, ToolEntry, ToolError, ToolOutput};
 
 #[derive(Clone)]
 pub struct Handler {
@@ -126,13 +126,12 @@ impl ServerHandler for Handler {
             cancel: context.ct,
         };
         match self.server.call(call).await {
-            Ok(Err(error)) if error.question().is_some() => {
-                match error.question().and_then(|open| self.seals.ask(open)) {
-                    Some(question) => Ok(question.into()),
-                    None => Ok(answer(Err(error)).into()),
-                }
-            }
-            Ok(result) => Ok(answer(result).into()),
+            Ok(Ok(output)) => Ok(success(output).into()),
+            Ok(Err(Stop::Error(error))) => Ok(failure(&error).into()),
+            Ok(Err(Stop::Ask(question))) => Ok(match self.seals.ask(*question) {
+                Some(question) => question.into(),
+                None => failure(&ToolError::new("this needs an approval, and the question could not be sealed")).into(),
+            }),
             Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
         }
     }
@@ -149,17 +148,15 @@ fn no_method(name: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {name}"), None)
 }
 
-fn answer(result: Result<ToolOutput, tools::ToolError>) -> CallToolResult {
-    match result {
-        Ok(ToolOutput::Text(text)) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Ok(ToolOutput::Image(image)) => CallToolResult::success(picture(image)),
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-    }
+fn success(output: ToolOutput) -> CallToolResult {
+    let (image, texts) = output.into_blocks();
+    let image = image.filter(|image| !image.data.is_empty());
+    let image = image.map(|image| ContentBlock::image(BASE64_STANDARD.encode(image.data), image.mime));
+    CallToolResult::success(image.into_iter().chain(texts.into_iter().map(ContentBlock::text)).collect())
 }
 
-fn picture(image: Image) -> Vec<ContentBlock> {
-    let data = (!image.data.is_empty()).then(|| ContentBlock::image(BASE64_STANDARD.encode(image.data), image.mime));
-    data.into_iter().chain(image.note.map(ContentBlock::text)).collect()
+fn failure(error: &ToolError) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
 
 /// Only a client that sent a token wants to hear of progress.
@@ -176,9 +173,9 @@ fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
     }))
 }
 
-fn tool(entry: &Entry) -> rmcp::model::Tool {
+fn tool(entry: &ToolEntry) -> rmcp::model::Tool {
     let hints = entry.hints;
-    rmcp::model::Tool::new(entry.name, entry.description, Arc::new(tools::schema(entry.name).clone())).with_annotations(
+    rmcp::model::Tool::new(entry.name, entry.description, Arc::new((entry.schema)().clone())).with_annotations(
         ToolAnnotations::from_raw(
             Some(entry.title.to_owned()),
             Some(hints.read_only),

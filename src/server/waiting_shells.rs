@@ -1,4 +1,4 @@
-//! A session's next shell, started while the agent thinks.
+//! The waiting shell of a session: started while the agent thinks, taken by the next command.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,11 +9,11 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::base::locks::LockExt;
-use crate::exec::WarmShell;
+use crate::exec::{ShellState, WaitingShell};
 
 /// At most one shell, ready or about to be.
 #[derive(Clone, Debug, Default)]
-pub struct NextShell {
+pub struct WaitingShells {
     slot: Arc<Mutex<Option<Slot>>>,
     count: Arc<AtomicU64>,
 }
@@ -21,22 +21,24 @@ pub struct NextShell {
 #[derive(Debug)]
 struct Slot {
     number: u64,
-    starting: JoinHandle<Option<WarmShell>>,
-    /// For a command that comes before the pause is over.
+    /// The directory and the variables it was started with.
+    state: ShellState,
+    starting: JoinHandle<Option<WaitingShell>>,
+    /// Ends the pause, for a command that comes before it is over.
     hurry: Arc<Notify>,
 }
 
-/// The answer of the last command goes first.
+/// The answer of the last command goes out first.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A session that rests for so long does without; its next command starts a fresh shell.
+/// A session that has run nothing for so long gives its waiting shell up.
 const KEPT: Duration = Duration::from_mins(5);
 
-impl NextShell {
-    /// Starts one unless there is one already.
-    pub fn prepare(&self, start: impl Future<Output = Option<WarmShell>> + Send + 'static) {
+impl WaitingShells {
+    /// Starts one for that state, unless there is one already.
+    pub fn prepare(&self, state: ShellState, start: impl Future<Output = Option<WaitingShell>> + Send + 'static) {
         let mut slot = self.lock();
-        if slot.is_some() {
+        if slot.as_ref().is_some_and(|slot| slot.state == state) {
             return;
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed);
@@ -46,22 +48,27 @@ impl NextShell {
             let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
             start.await
         });
-        *slot = Some(Slot { number, starting, hurry });
-        let next = self.clone();
+        *slot = Some(Slot { number, state, starting, hurry });
+        let shells = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
-            let mut slot = next.lock();
+            let mut slot = shells.lock();
             if slot.as_ref().is_some_and(|slot| slot.number == number) {
                 *slot = None;
             }
         });
     }
 
-    /// The shell, for one command.
-    pub async fn take(&self) -> Option<WarmShell> {
-        let mut slot = self.lock().take()?;
+    /// The shell that was started with that state, for one command.
+    pub async fn take(&self, state: &ShellState) -> Option<WaitingShell> {
+        let mut slot = self.lock().take_if(|slot| slot.state == *state)?;
         slot.hurry.notify_one();
         (&mut slot.starting).await.ok().flatten()
+    }
+
+    /// Ends it, ready or not.
+    pub fn end(&self) {
+        self.lock().take();
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Slot>> {

@@ -3,7 +3,7 @@
 use crate::exec::{Loss, Recording, View, clean};
 use crate::server::Session;
 
-/// Lines of the end that are shown when a failed command said more than fits.
+/// Lines of the end that are shown when a failed command printed more than fits.
 const TAIL_LINES: usize = 20;
 /// Bytes of that end.
 const TAIL_BYTES: usize = 16_000;

@@ -49,14 +49,14 @@ impl Shell {
         }
     }
 
-    /// The command, and the descriptors it needs besides stdin, stdout and stderr; `report` is where the shell writes its
-    /// state.
-    pub fn command(&self, text: &str, nonce: &str, state: &ShellState, report: OwnedFd) -> io::Result<Prepared> {
+    /// The command, and the descriptors it needs besides stdin, stdout and stderr; the shell writes its state
+    /// to `channel`.
+    pub fn command(&self, text: &str, nonce: &str, state: &ShellState, channel: OwnedFd) -> io::Result<Prepared> {
         if text.len() < LONGEST_ARGUMENT {
-            return self.prepare(Text::Argument(text), nonce, state, vec![(STATE, report)]);
+            return self.prepare(Text::Argument(text), nonce, state, vec![(STATE, channel)]);
         }
         let file = memory_file(c"text", text.as_bytes())?;
-        self.prepare(Text::File, nonce, state, vec![(STATE, report), (TEXT, file)])
+        self.prepare(Text::File, nonce, state, vec![(STATE, channel), (TEXT, file)])
     }
 
     /// A shell that is ready and waits: for a byte from `go`, after which its text is in the file `text`. Only bash can.
@@ -64,14 +64,14 @@ impl Shell {
         &self,
         nonce: &str,
         state: &ShellState,
-        report: OwnedFd,
+        channel: OwnedFd,
         text: OwnedFd,
         go: OwnedFd,
     ) -> io::Result<Option<Prepared>> {
         if matches!(self, Self::Posix(_)) {
             return Ok(None);
         }
-        self.prepare(Text::Later, nonce, state, vec![(STATE, report), (TEXT, text), (GO, go)]).map(Some)
+        self.prepare(Text::Later, nonce, state, vec![(STATE, channel), (TEXT, text), (GO, go)]).map(Some)
     }
 
     fn prepare(

@@ -1,5 +1,5 @@
-//! Walks through the scope in search of protected names, shared by every session that has the same one: however many
-//! there are, a large tree is looked through once for all of them, and not all the time.
+//! Walks through a scope in search of protected names. Sessions with the same scope share them: a large tree is walked
+//! once for all of them, and not all the time.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -23,18 +23,18 @@ pub enum Haste {
 }
 
 const PAUSE: Duration = Duration::from_secs(2);
-/// A scope that nobody has asked about for so long is forgotten.
+/// A scope is forgotten when no session has asked about it for so long.
 const KEPT: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Default)]
-pub struct Walks {
+pub struct SharedWalks {
     scopes: Mutex<HashMap<Vec<PathBuf>, Arc<Scope>>>,
 }
 
 #[derive(Debug, Default)]
 struct Scope {
     begun: AtomicU64,
-    /// Held by whoever walks.
+    /// Locked while a walk is under way.
     last: tokio::sync::Mutex<Option<Walk>>,
 }
 
@@ -45,11 +45,11 @@ struct Walk {
     ended: Instant,
 }
 
-impl Walks {
-    /// What stood in the scope at some time after this was called.
+impl SharedWalks {
+    /// What stood in the scope at some time after the call.
     pub async fn walk(&self, scope: &[PathBuf], names: &Arc<Names>, haste: Haste) -> Arc<Walked> {
         let shared = self.shared(scope);
-        // One that has begun already may have passed by what its asker is concerned about.
+        // A walk that has already begun may have passed the place where the caller's command wrote.
         let wanted = shared.begun.load(Ordering::SeqCst) + 1;
         loop {
             let mut last = shared.last.lock().await;
@@ -91,18 +91,18 @@ impl Scope {
 mod tests {
     use super::*;
 
-    fn walks() -> (tempfile::TempDir, Arc<Walks>, Vec<PathBuf>, Arc<Names>) {
+    fn walks() -> (tempfile::TempDir, Arc<SharedWalks>, Vec<PathBuf>, Arc<Names>) {
         let world = tempfile::tempdir().unwrap();
         let scope = vec![world.path().to_owned()];
         (world, Arc::default(), scope, Arc::new(Names::new(&[".envrc".to_owned()])))
     }
 
     #[tokio::test]
-    async fn many_who_ask_at_once_share_a_walk() {
+    async fn sessions_that_ask_at_once_share_a_walk() {
         let (_world, walks, scope, names) = walks();
         let asking = (0..100).map(|_| walks.walk(&scope, &names, Haste::Now));
         let all = futures::future::join_all(asking).await;
-        assert!(!Arc::ptr_eq(&all[0], &all[1]), "the first one's walk had begun when the others asked");
+        assert!(!Arc::ptr_eq(&all[0], &all[1]), "the first walk had begun when the others asked");
         assert!(all[1..].iter().all(|walked| Arc::ptr_eq(walked, &all[1])));
         assert_eq!(walks.shared(&scope).begun.load(Ordering::SeqCst), 2);
         let later = walks.walk(&scope, &names, Haste::Now).await;
@@ -110,20 +110,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn there_is_a_pause_for_those_who_can_wait() {
+    async fn a_caller_that_can_wait_waits_for_the_pause() {
         let (world, walks, scope, names) = walks();
         walks.walk(&scope, &names, Haste::Later).await;
         let ended = Instant::now();
         let (waiting, hasty) =
             tokio::join!(walks.walk(&scope, &names, Haste::Later), walks.walk(&scope, &names, Haste::Now));
-        assert!(Arc::ptr_eq(&waiting, &hasty), "a walk for one in haste serves the others");
+        assert!(Arc::ptr_eq(&waiting, &hasty), "a walk that cannot wait serves the others too");
         std::fs::write(world.path().join(".envrc"), "").unwrap();
         assert_eq!(walks.walk(&scope, &names, Haste::Later).await[0].1.protected, [world.path().join(".envrc")]);
         assert!(ended.elapsed() >= PAUSE);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_nobody_asks_about_is_forgotten() {
+    async fn a_scope_that_no_session_asks_about_is_forgotten() {
         let (_world, walks, scope, names) = walks();
         walks.walk(&scope, &names, Haste::Now).await;
         tokio::time::advance(KEPT).await;

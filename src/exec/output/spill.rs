@@ -1,106 +1,15 @@
-//! Where complete output lives: one directory per server, below the user's cache directory, one file per long stream.
-//!
-//! Short output never touches the disk: a [`Spill`] stays in memory until it outgrows what a result shows. The directory
-//! is locked while its server lives, so that the next server can tell an abandoned one and remove it.
+//! All bytes of one stream. Short output stays in memory; a stream that outgrows what a result shows goes to a file.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use rustix::fs::{FlockOperation, flock};
 
 /// Bytes a stream may have before it goes to disk.
 const IN_MEMORY: usize = 64 * 1024;
-/// Bytes that are remembered of what cannot be stored.
+/// Bytes of the end that are kept when the rest can no longer be stored.
 const REMEMBERED_END: usize = 64 * 1024;
-const STORES: &str = "outputs";
-const LEDGER: &str = "approvals";
-
-#[derive(Debug)]
-pub struct Store {
-    directory: PathBuf,
-    /// Held for as long as the server lives.
-    lock: Option<File>,
-    next: AtomicU64,
-    budget: u64,
-}
-
-impl Store {
-    /// Removes what dead servers left; makes nothing until something has to be stored.
-    pub fn open(parent: &Path, budget: u64) -> io::Result<Self> {
-        let stores = parent.join(STORES);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&stores)?;
-        remove_abandoned(&stores);
-        let directory = stores.join(format!("{}-{}", std::process::id(), crate::base::random::hex::<8>()));
-        std::fs::DirBuilder::new().mode(0o700).create(&directory)?;
-        let lock = create(&directory.join("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { directory, lock: Some(lock), next: AtomicU64::new(0), budget })
-    }
-
-    /// A store that keeps nothing on disk: commands still run, and say that the rest of their output is lost.
-    pub fn unavailable() -> Self {
-        Self { directory: PathBuf::new(), lock: None, next: AtomicU64::new(0), budget: 0 }
-    }
-
-    pub fn spill(&self) -> Spill {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Spill {
-            path: self.lock.is_some().then(|| self.directory.join(number.to_string())),
-            place: Place::Memory(Vec::new()),
-            budget: self.budget,
-            seen: 0,
-            loss: None,
-            end: VecDeque::new(),
-        }
-    }
-
-    /// A new directory that goes with the store, for a session's temporary files. Open to every user inside, because a
-    /// session may have several; the way to it is closed to everybody else.
-    pub fn temporary_directory(&self) -> io::Result<PathBuf> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let parent = match self.lock {
-            Some(_) => self.directory.clone(),
-            None => std::env::temp_dir().join(format!("testudo-{}", crate::base::random::hex::<8>())),
-        };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
-        let directory = parent.join(format!("tmp-{number}"));
-        std::fs::create_dir(&directory)?;
-        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
-        directory.canonicalize()
-    }
-
-    /// Where this server's approvals are shown; it need not exist.
-    pub fn ledger(&self) -> Option<PathBuf> {
-        self.lock.as_ref().map(|_| self.directory.join(LEDGER))
-    }
-
-    /// The same of every server of this user that lives.
-    pub fn ledgers(parent: &Path) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(parent.join(STORES)).into_iter().flatten().flatten();
-        entries
-            .map(|entry| entry.path())
-            .filter(|directory| !is_abandoned(directory))
-            .map(|it| it.join(LEDGER))
-            .collect()
-    }
-
-    /// Leaves nothing on disk; called when the server ends, whoever still holds it.
-    pub fn remove(&self) {
-        if self.lock.is_some() {
-            let _ = std::fs::remove_dir_all(&self.directory);
-        }
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
 
 /// All bytes of one stream, up to the disk budget.
 #[derive(Debug)]
@@ -110,7 +19,7 @@ pub struct Spill {
     budget: u64,
     seen: u64,
     loss: Option<Loss>,
-    /// The last of what could not be stored: the end of an output is what people look at first.
+    /// The last bytes that could not be stored: the end of an output is what people look at first.
     end: VecDeque<u8>,
 }
 
@@ -128,6 +37,12 @@ pub enum Loss {
 }
 
 impl Spill {
+    /// An empty one. `path` is where it goes when it outgrows memory; without one the rest is lost, and said to be.
+    pub fn new(path: Option<PathBuf>, budget: u64) -> Self {
+        let place = Place::Memory(Vec::new());
+        Self { path, place, budget, seen: 0, loss: None, end: VecDeque::new() }
+    }
+
     pub fn push(&mut self, bytes: &[u8]) {
         self.seen += bytes.len() as u64;
         if self.loss.is_some() {
@@ -145,7 +60,8 @@ impl Spill {
         self.append(bytes);
     }
 
-    /// The last bytes the command wrote, stored or not; no more than are remembered of those that are not.
+    /// The last bytes that the command wrote, whether they were stored or not. Of bytes that were not stored, at most
+    /// [`REMEMBERED_END`] are known.
     pub fn end(&self, most: usize) -> Vec<u8> {
         let (lost, length) = (self.seen - self.length(), self.length());
         let mut bytes = Vec::new();
@@ -182,7 +98,7 @@ impl Spill {
         }
     }
 
-    /// Fills the buffer from a position, as far as there is something.
+    /// Fills the buffer from a position on, as far as there are bytes.
     pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.place {
             Place::Memory(memory) => {
@@ -236,27 +152,6 @@ fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// A directory whose lock nobody holds belongs to a server that is gone.
-fn remove_abandoned(stores: &Path) {
-    let Ok(entries) = std::fs::read_dir(stores) else { return };
-    for directory in entries.flatten().map(|entry| entry.path()).filter(|directory| is_abandoned(directory)) {
-        let _ = std::fs::remove_dir_all(&directory);
-    }
-}
-
-fn is_abandoned(directory: &Path) -> bool {
-    match File::open(directory.join("lock")) {
-        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
-        // Between making its directory and its lock a server is a moment old, a broken one is not.
-        Err(_) => older_than_a_minute(directory),
-    }
-}
-
-fn older_than_a_minute(directory: &Path) -> bool {
-    let modified = std::fs::metadata(directory).and_then(|metadata| metadata.modified());
-    modified.ok().and_then(|at| at.elapsed().ok()).is_some_and(|age| age.as_secs() > 60)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,8 +166,7 @@ mod tests {
     #[test]
     fn bytes_come_back_from_memory_and_from_disk() {
         let world = tempfile::tempdir().unwrap();
-        let store = Store::open(world.path(), 1 << 20).unwrap();
-        let mut spill = store.spill();
+        let mut spill = Spill::new(Some(world.path().join("1")), 1 << 20);
         spill.push(b"short");
         assert_eq!(all(&spill), b"short");
         let long = vec![b'x'; IN_MEMORY];
@@ -284,8 +178,7 @@ mod tests {
     #[test]
     fn the_budget_is_kept_and_said() {
         let world = tempfile::tempdir().unwrap();
-        let store = Store::open(world.path(), 100_000).unwrap();
-        let mut spill = store.spill();
+        let mut spill = Spill::new(Some(world.path().join("1")), 100_000);
         spill.push(&vec![b'x'; 90_000]);
         spill.push(&vec![b'y'; 90_000]);
         spill.push(b"more");
@@ -296,8 +189,7 @@ mod tests {
     #[test]
     fn the_end_is_the_commands_own_whether_it_was_stored_or_not() {
         let world = tempfile::tempdir().unwrap();
-        let store = Store::open(world.path(), 100_000).unwrap();
-        let mut spill = store.spill();
+        let mut spill = Spill::new(Some(world.path().join("1")), 100_000);
         let written: Vec<u8> = (0..250_000_u32).map(|index| (index % 251) as u8).collect();
         let mut position = 0;
         for size in [10, 70_000, 29_000, 1_000, 500, 100_000, 7] {
@@ -308,20 +200,5 @@ mod tests {
                 assert_eq!(spill.end(most), want, "the last {most} of {position}");
             }
         }
-    }
-
-    #[test]
-    fn a_dead_servers_store_goes_and_a_living_ones_stays() {
-        let world = tempfile::tempdir().unwrap();
-        let living = Store::open(world.path(), 1).unwrap();
-        let dead = world.path().join("outputs/1-dead");
-        std::fs::create_dir(&dead).unwrap();
-        std::fs::write(dead.join("lock"), "").unwrap();
-        let _second = Store::open(world.path(), 1).unwrap();
-        assert!(!dead.exists());
-        assert!(living.directory.exists());
-        let path = living.directory.clone();
-        drop(living);
-        assert!(!path.exists());
     }
 }

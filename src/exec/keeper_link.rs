@@ -1,4 +1,4 @@
-//! The server's handle on a session's keeper: made on first use, asked to start commands, replaced when it dies.
+//! The server's end of the connection to a keeper: launches it, asks it to start commands, learns of its death.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::descriptors::descriptor_limit_before;
+use super::descriptor_limit::descriptor_limit_before;
 use super::process::Process;
 use super::shell::{is_resting, memory_file};
 use super::socket::Socket;
@@ -23,22 +23,22 @@ use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
 
 #[derive(Debug)]
-pub struct Keeper {
+pub struct KeeperLink {
     socket: Arc<Socket>,
     /// To the guard, which stays outside what the keeper is restricted to; its hang-up ends everything.
     guard: Socket,
     ordering: tokio::sync::Mutex<()>,
-    profile: Profile,
+    profile: Arc<Profile>,
     /// Secrets that did not exist when it was made, so that it could not hide them.
     missing_secrets: Mutex<Vec<PathBuf>>,
-    life: Arc<KeeperLife>,
+    news: Arc<KeeperNews>,
     /// Ends the listening, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
 }
 
 /// What is heard of a keeper between requests.
 #[derive(Debug, Default)]
-struct KeeperLife {
+struct KeeperNews {
     dead: AtomicBool,
     notes: Mutex<Vec<String>>,
 }
@@ -66,7 +66,7 @@ pub enum KeeperError {
 /// How long a keeper may take before we call it broken; it is ready in about a millisecond.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-impl Keeper {
+impl KeeperLink {
     /// Starts our own binary again as the guard, which makes the keeper; it is restricted when this returns.
     pub async fn launch(profile: Profile) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
@@ -97,19 +97,19 @@ impl Keeper {
     }
 
     fn listened_to(socket: Socket, guard: Socket, profile: Profile) -> Self {
-        let (socket, life, over) = (Arc::new(socket), Arc::new(KeeperLife::default()), CancellationToken::new());
+        let (socket, news, over) = (Arc::new(socket), Arc::new(KeeperNews::default()), CancellationToken::new());
         let keeper = Self {
             socket: socket.clone(),
             guard,
             ordering: tokio::sync::Mutex::default(),
             missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !secret.exists()).cloned().collect()),
-            profile,
-            life: life.clone(),
+            profile: Arc::new(profile),
+            news: news.clone(),
             _over: over.clone().drop_guard(),
         };
         tokio::spawn(async move {
             tokio::select! {
-                () = listen(&socket, &life) => {}
+                () = listen(&socket, &news) => {}
                 () = over.cancelled() => {}
             }
         });
@@ -118,11 +118,11 @@ impl Keeper {
 
     /// What it had to end by itself since the last time somebody asked, and why.
     pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.life.notes.locked())
+        std::mem::take(&mut *self.news.notes.locked())
     }
 
     /// What it was restricted to.
-    pub fn profile(&self) -> &Profile {
+    pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }
 
@@ -169,12 +169,12 @@ impl Keeper {
 
     /// Known to have failed us, or its end of the socket has closed.
     pub fn is_dead(&self) -> bool {
-        self.life.dead.load(Ordering::Relaxed) || self.socket.is_closed()
+        self.news.dead.load(Ordering::Relaxed) || self.socket.is_closed()
     }
 
     /// The next command gets a new keeper.
     fn mark_dead(&self) {
-        self.life.dead.store(true, Ordering::Relaxed);
+        self.news.dead.store(true, Ordering::Relaxed);
     }
 
     /// Commands find their temporary directory through a variable; one that a command exported is left alone.
@@ -187,8 +187,9 @@ impl Keeper {
     }
 
     /// Has the keeper start a command; `descriptors` are stdin, stdout, stderr and then the command's own.
-    /// A terminal's master comes back with the process.
-    pub async fn start(
+    /// A terminal's master comes back with the process. Only `exec` may call it: the ways to start a command that others
+    /// see ask for a permit.
+    pub(super) async fn start(
         &self,
         start: &Start,
         descriptors: Vec<OwnedFd>,
@@ -217,15 +218,15 @@ impl Keeper {
     }
 }
 
-async fn listen(socket: &Socket, life: &KeeperLife) {
+async fn listen(socket: &Socket, news: &KeeperNews) {
     loop {
         let message = socket.receive().await;
         if message.is_empty() {
-            return life.dead.store(true, Ordering::Relaxed);
+            return news.dead.store(true, Ordering::Relaxed);
         }
         if let Some(note) = message.strip_prefix(NOTE) {
             let note = String::from_utf8_lossy(note).into_owned();
-            life.notes.locked().push(note);
+            news.notes.locked().push(note);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! One pipe of a command, carried into its store and its view by a task of its own, whoever still holds the other end.
+//! One pipe of a command. A task of the runtime empties it into the spill and the view, also after the command's exit
+//! while other processes still hold the pipe.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -8,22 +9,19 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
-use super::Store;
-use super::store::Spill;
-use super::view::View;
-use super::watched::watched;
-
+use super::super::async_fd::async_fd;
+use super::{Spill, View};
 use crate::base::locks::LockExt;
 
-/// Told of every piece of output as it arrives; must not block.
-pub type LineListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
+/// Called with every piece of output as it arrives. It must not block.
+pub type OutputListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
 /// What a stream has brought so far. Cheap to clone, readable while it still grows.
 #[derive(Clone, Debug)]
 pub struct Recording {
     inner: Arc<Mutex<Recorded>>,
     progress: watch::Receiver<Progress>,
-    /// As long as it is read.
+    /// Lives as long as the pipe is read.
     reader: Weak<AsyncFd<OwnedFd>>,
 }
 
@@ -32,7 +30,7 @@ pub struct Recorded {
     pub spill: Spill,
     /// Bytes taken out of the pipe.
     taken: u64,
-    listener: Option<LineListener>,
+    listener: Option<OutputListener>,
 }
 
 impl std::fmt::Debug for Recorded {
@@ -41,7 +39,7 @@ impl std::fmt::Debug for Recorded {
     }
 }
 
-/// How far the stream has come; a change wakes whoever waits.
+/// How far the stream has come. A change wakes the waiters.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Progress {
     bytes: u64,
@@ -53,10 +51,10 @@ const PIPE_BYTES: usize = 1 << 20;
 const PIECE: usize = 1 << 18;
 
 /// The recording of what comes out of a pipe or a terminal.
-pub fn record(store: &Store, view: View, reader: OwnedFd, listener: Option<LineListener>) -> io::Result<Recording> {
-    let inner = Arc::new(Mutex::new(Recorded { view, spill: store.spill(), taken: 0, listener }));
+pub fn record(spill: Spill, view: View, reader: OwnedFd, listener: Option<OutputListener>) -> io::Result<Recording> {
+    let inner = Arc::new(Mutex::new(Recorded { view, spill, taken: 0, listener }));
     let (sender, progress) = watch::channel(Progress::default());
-    let reader = Arc::new(watched(reader)?);
+    let reader = Arc::new(async_fd(reader)?);
     let recording = Recording { inner: inner.clone(), progress, reader: Arc::downgrade(&reader) };
     tokio::spawn(async move { carry(&reader, &inner, &sender).await });
     Ok(recording)
@@ -102,18 +100,19 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
     progress.send_modify(|progress| progress.ended = true);
 }
 
-/// A pipe that is filled faster than it is read never makes us wait, and a task that never waits keeps its thread from
-/// everybody else: two commands that print without end would stop the whole server.
+/// Yields to the runtime. A pipe that is filled faster than it is read never makes its reader wait, and a task that never
+/// waits keeps its thread to itself: two commands that print without end would stop the whole server.
 async fn let_others_go_first() {
     tokio::task::yield_now().await;
 }
 
-/// Under the lock from the pipe to the record, so that whoever asks counts no byte as neither here nor there.
+/// Reads one piece. The lock is held from the pipe to the record: a byte is always counted exactly once, as waiting in the
+/// pipe or as taken.
 async fn take_some(
     reader: &AsyncFd<OwnedFd>,
     inner: &Mutex<Recorded>,
     buffer: &mut [u8],
-) -> Option<(usize, Option<LineListener>)> {
+) -> Option<(usize, Option<OutputListener>)> {
     let_others_go_first().await;
     loop {
         let mut ready = reader.readable().await.ok()?;
@@ -140,8 +139,8 @@ impl Recording {
         self.inner.locked()
     }
 
-    /// Who is told from now on.
-    pub fn listen(&self, listener: Option<LineListener>) {
+    /// Replaces the listener.
+    pub fn listen(&self, listener: Option<OutputListener>) {
         self.get().listener = listener;
     }
 
@@ -154,13 +153,13 @@ impl Recording {
         }
     }
 
-    /// Until everything written so far is here, however long that takes on a busy machine; and then until the pipe is
-    /// closed, or has been quiet for a moment, or has gone on talking for too long.
+    /// Waits until everything written so far is recorded, however long that takes on a busy machine. Then it waits until
+    /// the pipe is closed, has been silent for `quiet`, or `longest` is over.
     pub async fn drained(&self, quiet: Duration, longest: Duration) {
         let mut progress = self.progress.clone();
         let written = self.written();
         let _ = progress.wait_for(|progress| progress.ended || progress.bytes >= written).await;
-        let talk = async {
+        let silence = async {
             loop {
                 if progress.borrow_and_update().ended {
                     return;
@@ -170,7 +169,7 @@ impl Recording {
                 }
             }
         };
-        let _ = tokio::time::timeout(longest, talk).await;
+        let _ = tokio::time::timeout(longest, silence).await;
     }
 
     /// Bytes taken and bytes that wait in the pipe.
@@ -188,9 +187,9 @@ mod tests {
     #[tokio::test]
     async fn what_was_written_before_the_end_is_never_given_up() {
         let (reader, writer) = pipe().unwrap();
-        let recording = record(&Store::unavailable(), View::new(100), reader, None).unwrap();
+        let recording = record(Spill::new(None, 0), View::new(100), reader, None).unwrap();
         rustix::io::write(&writer, b"last words").unwrap();
-        // No patience at all, and somebody still holds the pipe.
+        // No time at all, and the writing end is still open.
         recording.drained(Duration::ZERO, Duration::ZERO).await;
         assert_eq!(recording.get().view.head(), "last words");
         drop(writer);

@@ -1,7 +1,7 @@
-//! What a shell says about itself at its end, on a pipe of its own.
+//! The pipe on which a shell reports its cwd and variables when it ends.
 //!
-//! bash writes it line by line, and a pipe that somebody watches wakes its watcher for each of them. So nobody watches at
-//! first: the end of the command follows, and then everything is there. Only a command that takes its time gets a reader,
+//! bash writes the report line by line, and every line would wake a reader that waits on the pipe. So the server reads a
+//! short command's report only after the exit, when all of it is there. For a command that takes longer it reads along,
 //! because a report may be larger than the pipe.
 
 use std::io;
@@ -12,18 +12,17 @@ use tokio::io::unix::AsyncFd;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::watched::watched;
-
-/// A report that may still be written.
-#[derive(Debug)]
-pub struct Report(State);
+use super::super::async_fd::async_fd;
 
 #[derive(Debug)]
-enum State {
-    /// Of a program that is no shell, or taken already.
+pub struct StateChannel(Reading);
+
+#[derive(Debug)]
+enum Reading {
+    /// There is nothing to read: the program is no shell, or the report was taken already.
     None,
-    Unread(OwnedFd),
-    Read {
+    NotYet(OwnedFd),
+    UnderWay {
         collecting: JoinHandle<Vec<u8>>,
         over: CancellationToken,
     },
@@ -31,37 +30,37 @@ enum State {
 
 const LONGEST: usize = 8 << 20;
 
-impl Report {
-    /// Of a program that is no shell.
+impl StateChannel {
+    /// For a program that is no shell.
     pub fn none() -> Self {
-        Self(State::None)
+        Self(Reading::None)
     }
 
-    /// From the end of a pipe that does not block.
-    pub fn of(pipe: OwnedFd) -> Self {
-        Self(State::Unread(pipe))
+    /// From the reading end of a pipe, which must not block.
+    pub fn new(pipe: OwnedFd) -> Self {
+        Self(Reading::NotYet(pipe))
     }
 
-    /// Has it read while it is written.
+    /// Starts to read along while the shell writes.
     pub fn begin(&mut self) {
-        let State::Unread(pipe) = std::mem::replace(&mut self.0, State::None) else { return };
-        let Ok(pipe) = watched(pipe) else { return };
+        let Reading::NotYet(pipe) = std::mem::replace(&mut self.0, Reading::None) else { return };
+        let Ok(pipe) = async_fd(pipe) else { return };
         let over = CancellationToken::new();
         let ended = over.clone();
-        self.0 = State::Read { collecting: tokio::spawn(async move { collect(&pipe, &ended).await }), over };
+        self.0 = Reading::UnderWay { collecting: tokio::spawn(async move { collect(&pipe, &ended).await }), over };
     }
 
-    /// All of it, once the command has ended. A child that inherited the descriptor keeps it open, so the command's end is
-    /// the end of it.
+    /// The whole report. Call it once the command has exited: a child that inherited the descriptor may keep the pipe open
+    /// for ever, so the exit is the end of the report, not the end of the pipe.
     pub async fn take(&mut self) -> Vec<u8> {
-        match std::mem::replace(&mut self.0, State::None) {
-            State::None => Vec::new(),
-            State::Unread(pipe) => {
+        match std::mem::replace(&mut self.0, Reading::None) {
+            Reading::None => Vec::new(),
+            Reading::NotYet(pipe) => {
                 let mut bytes = Vec::new();
                 take_all(&pipe, &mut bytes);
                 bytes
             }
-            State::Read { collecting, over } => {
+            Reading::UnderWay { collecting, over } => {
                 over.cancel();
                 collecting.await.unwrap_or_default()
             }
@@ -69,8 +68,8 @@ impl Report {
     }
 }
 
-/// A shell that writes to nobody would be killed for it, so somebody reads on.
-impl Drop for Report {
+/// A closed pipe would kill the shell with SIGPIPE when it reports, so the server reads on.
+impl Drop for StateChannel {
     fn drop(&mut self) {
         if tokio::runtime::Handle::try_current().is_ok() {
             self.begin();
@@ -84,7 +83,7 @@ async fn collect(pipe: &AsyncFd<OwnedFd>, over: &CancellationToken) -> Vec<u8> {
         tokio::select! {
             biased;
             () = over.cancelled() => {
-                // Whatever was written before the end is there to be read now.
+                // All that the shell wrote before its exit is in the pipe now.
                 take_all(pipe.get_ref(), &mut bytes);
                 return bytes;
             }
@@ -96,7 +95,7 @@ async fn collect(pipe: &AsyncFd<OwnedFd>, over: &CancellationToken) -> Vec<u8> {
     }
 }
 
-/// Everything that is in the pipe; whether more may come.
+/// Reads everything that is in the pipe. Returns whether more may come.
 fn take_all(pipe: &OwnedFd, bytes: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 16 * 1024];
     loop {

@@ -1,0 +1,18 @@
+//! What a command prints: carried out of its pipe, stored complete, shown bounded.
+//!
+//! - [`recording`] empties a pipe into a [`spill`] (all bytes, on disk when there are many) and a [`view`] (the first
+//!   characters, for the model).
+//! - [`clean`] turns bytes into text: no escape sequences, no broken UTF-8.
+//! - [`pages`] reads a stored output again: by lines, from the end, or by a pattern.
+
+mod clean;
+mod pages;
+mod recording;
+mod spill;
+mod view;
+
+pub use clean::clean;
+pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
+pub use recording::{OutputListener, Recording, pipe, read_some, record};
+pub use spill::{Loss, Spill};
+pub use view::View;

@@ -1,0 +1,126 @@
+//! A command under way, and how a call waits for its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::output::Recording;
+use super::process::{Exited, Process};
+use super::shell::{STALE, StateChannel};
+use super::terminal::Terminal;
+use super::{Denials, ExitStatus, Input, ShellState};
+
+#[derive(Debug)]
+pub struct Running {
+    pub process: Process,
+    pub streams: Streams,
+    /// Where its input can be written, if that is still possible.
+    pub input: Option<Arc<Input>>,
+    pub denials: Denials,
+    pub(super) channel: StateChannel,
+    /// Authenticates what comes over the channel.
+    pub(super) nonce: String,
+}
+
+/// Where its output goes.
+#[derive(Clone, Debug)]
+pub enum Streams {
+    Pipes {
+        stdout: Recording,
+        stderr: Recording,
+    },
+    /// The screen, and every byte that was drawn on it.
+    Terminal {
+        terminal: Terminal,
+        raw: Recording,
+    },
+}
+
+/// Why a call stopped waiting for a command.
+#[derive(Debug)]
+pub enum Ending {
+    /// The command exited. `state` is what its shell reported. It is missing when the shell died or reported nothing.
+    Exited { exited: Exited, state: Option<ShellState> },
+    /// A waiting shell found its directory removed or replaced, and ran nothing.
+    Stale,
+    /// Its reaper was killed, so the exit status is unknown.
+    Lost,
+    /// The time is up; the command still runs.
+    TimeUp,
+    /// The client cancelled the call; the whole tree has ended.
+    Cancelled,
+}
+
+/// Reading the channel while the command writes it costs a wake-up per line. A command that ends sooner than this is
+/// read once, at its end.
+const BEFORE_THE_CHANNEL_IS_READ: Duration = Duration::from_millis(20);
+/// After the exit, other processes may still hold the pipes. Once a pipe has been silent for this long, it is drained.
+const QUIET: Duration = Duration::from_millis(100);
+const LONGEST_DRAIN: Duration = Duration::from_millis(500);
+
+impl Running {
+    /// Waits for the first of exit, cancel and timeout. After a cancel the tree has ended; after a timeout it still runs.
+    pub async fn finish(&mut self, timeout: Option<Duration>, cancel: &CancellationToken) -> Ending {
+        let limit = async {
+            match timeout {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let exited = self.process.exited();
+        let exited = async {
+            tokio::pin!(exited);
+            if let Ok(exited) = tokio::time::timeout(BEFORE_THE_CHANNEL_IS_READ, &mut exited).await {
+                return exited;
+            }
+            self.channel.begin();
+            exited.await
+        };
+        tokio::select! {
+            biased;
+            exited = exited => match exited {
+                Some(exited) => {
+                    self.streams.drain().await;
+                    self.exited(exited).await
+                }
+                None => Ending::Lost,
+            },
+            () = cancel.cancelled() => {
+                self.process.terminate().await;
+                Ending::Cancelled
+            }
+            () = limit => Ending::TimeUp,
+        }
+    }
+
+    async fn exited(&mut self, exited: Exited) -> Ending {
+        let bytes = self.channel.take().await;
+        if bytes == STALE.as_bytes() {
+            return Ending::Stale;
+        }
+        // A shell that was told to die may still report. That is not a state the agent asked for.
+        let died = matches!(exited.status, ExitStatus::Signal(_));
+        let state = ShellState::parse(&bytes, &self.nonce).filter(|_| !died);
+        Ending::Exited { exited, state }
+    }
+
+    /// Ends the whole tree (see [`Process::stop`]) and says how the command itself ended.
+    pub async fn end(&self) -> Option<Exited> {
+        self.process.terminate().await;
+        self.streams.drain().await;
+        self.process.exited().await
+    }
+}
+
+impl Streams {
+    /// Reads what was written before the end. Other holders of the pipes may go on; we do not wait for them.
+    pub async fn drain(&self) {
+        match self {
+            Self::Pipes { stdout, stderr } => {
+                tokio::join!(stdout.drained(QUIET, LONGEST_DRAIN), stderr.drained(QUIET, LONGEST_DRAIN));
+            }
+            Self::Terminal { raw, .. } => raw.drained(QUIET, LONGEST_DRAIN).await,
+        }
+    }
+}

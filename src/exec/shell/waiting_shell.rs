@@ -1,0 +1,85 @@
+//! A shell that was started in advance and waits for its text. Most of a short command's time is spent starting bash; a
+//! shell that has already started answers several times sooner.
+//!
+//! It is used only where the command cannot tell the difference: same cwd and variables, no stdin, and a text that does
+//! not look at how its shell was started. Otherwise a fresh shell is started.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::super::output::{OutputListener, pipe};
+use super::super::spawn::null;
+use super::super::{KeeperError, KeeperLink, Place, Running, Streams};
+use super::shell::memory_file;
+use super::{ShellState, StateChannel};
+use crate::gate::Permitted;
+use crate::policy::action::RunCommand;
+
+#[derive(Debug)]
+pub struct WaitingShell {
+    running: Running,
+    text: File,
+    go: OwnedFd,
+    keeper: Arc<KeeperLink>,
+    state: ShellState,
+}
+
+/// Words in a text that may look at what differs in a waiting shell: how it is traced, what it was called with.
+const TELLTALES: [&str; 5] = ["set -", "xtrace", "BASH_EXECUTION_STRING", "BASH_ARGV", "caller"];
+/// The keeper watches a shell's memory once it runs a command. Most commands have ended before that is worth telling.
+const BEFORE_THE_KEEPER_WATCHES: Duration = Duration::from_millis(50);
+/// A longer text takes long anyway and would only be copied.
+const LONGEST_TEXT: usize = 64 * 1024;
+
+impl WaitingShell {
+    /// `None` for a shell that cannot wait (only bash can).
+    pub async fn start(place: &Place<'_>, keeper: &Arc<KeeperLink>) -> Result<Option<Self>, KeeperError> {
+        let prepare = || -> std::io::Result<_> {
+            let (channel, channel_end) = pipe()?;
+            let (go_end, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+            let text = File::from(memory_file(c"text", b"")?);
+            let shared = text.try_clone()?.into();
+            let Some(command) = place.shell.waiting(place.nonce, place.state, channel_end, shared, go_end)? else {
+                return Ok(None);
+            };
+            let (streams, [stdout, stderr]) = place.recorded_pipes(None)?;
+            let descriptors = [null()?, stdout, stderr].into_iter().chain(command.descriptors).collect();
+            Ok(Some((streams, channel, command.start, descriptors, text, go)))
+        };
+        let Some((streams, channel, start, descriptors, text, go)) = prepare().map_err(KeeperError::Prepare)? else {
+            return Ok(None);
+        };
+        let (process, _) = keeper.start(&start, descriptors).await?;
+        let running = place.running(process, streams, StateChannel::new(channel));
+        Ok(Some(Self { running, text, go, keeper: keeper.clone(), state: place.state.clone() }))
+    }
+
+    /// Whether this text may run here instead of in a fresh shell.
+    pub fn fits(&self, permitted: &Permitted<RunCommand>, state: &ShellState, keeper: &Arc<KeeperLink>) -> bool {
+        Arc::ptr_eq(&self.keeper, keeper)
+            && self.state == *state
+            && !self.running.process.is_gone()
+            && permitted.command.len() <= LONGEST_TEXT
+            && !TELLTALES.iter().any(|word| permitted.command.contains(word))
+    }
+
+    /// Gives it its text. From here on it is a command like any other.
+    pub fn run(self, permitted: &Permitted<RunCommand>, listener: Option<OutputListener>) -> std::io::Result<Running> {
+        if let Streams::Pipes { stdout, stderr } = &self.running.streams {
+            stdout.listen(listener.clone());
+            stderr.listen(listener);
+        }
+        self.text.write_all_at(permitted.command.as_bytes(), 0)?;
+        rustix::io::write(&self.go, b"g")?;
+        let go = self.go;
+        tokio::spawn(async move {
+            // Closing it tells the keeper that this shell runs something now.
+            tokio::time::sleep(BEFORE_THE_KEEPER_WATCHES).await;
+            drop(go);
+        });
+        Ok(self.running)
+    }
+}

@@ -1,0 +1,249 @@
+//! The one path of every command: from a permit to how it ended. All tools that run something come through here, so that
+//! each of them gets the same things: the session's keeper, the waiting shell, progress, the explanation of what the
+//! sandbox denied, and the watch over protected names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::tasks::LimitReached;
+use super::{Context, Progress, Session, ToolError};
+use crate::exec::{
+    self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
+};
+use crate::gate::Permitted;
+use crate::policy::action::{RunCommand, RunWords};
+
+/// A permitted command, and what it starts with.
+#[derive(Clone, Copy)]
+pub struct Command<'a> {
+    pub session: &'a Arc<Session>,
+    pub what: What<'a>,
+    /// The directory and the variables it starts with.
+    pub state: &'a ShellState,
+    pub stdin: Stdin<'a>,
+    /// Whether the session takes over the directory and the variables that the shell ends with.
+    pub moves_session: bool,
+}
+
+#[derive(Clone, Copy)]
+pub enum What<'a> {
+    /// Text for the shell.
+    Text(&'a Permitted<RunCommand>),
+    /// A program and its arguments, without a shell.
+    Words(&'a Permitted<RunWords>),
+}
+
+/// What happens when the time is up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AtLimit {
+    /// The whole tree is ended.
+    End,
+    /// The command goes on as a task.
+    Background,
+}
+
+/// What came of a command that a call waited for.
+#[derive(Debug)]
+pub struct Finished {
+    pub how: How,
+    /// As the session's commands see it.
+    pub pid: i32,
+    pub streams: Streams,
+}
+
+#[derive(Debug)]
+pub enum How {
+    /// It exited; `moved_to` is the session's new state, if it took one over.
+    Exited { exited: Exited, moved_to: Option<ShellState> },
+    /// Its time was up and the tree was ended. `full` says why it did not go on as a task, where that was wanted.
+    TimedOut { exited: Option<Exited>, full: Option<LimitReached> },
+    /// Its time was up and it goes on.
+    Background(Arc<Task>),
+    /// The process that watched it was killed, so its exit status is unknown. The tree has ended.
+    Lost,
+}
+
+/// Why a command gave no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CommandError {
+    #[error(transparent)]
+    Start(#[from] KeeperError),
+    #[error("cancelled by the client; the command and its children were ended")]
+    Cancelled,
+    #[error("{full}")]
+    Full { full: LimitReached, tasks: Vec<String> },
+}
+
+impl Context {
+    /// Runs a command and waits for its end.
+    pub async fn run(
+        &self,
+        command: &Command<'_>,
+        limit: Duration,
+        at_limit: AtLimit,
+    ) -> Result<Finished, CommandError> {
+        let progress = Progress::default();
+        let listener = self.progress.is_some().then(|| progress.listener());
+        let mut running = match self.use_waiting_shell(command, listener.clone()).await {
+            Some(running) => running,
+            None => self.start(command, listener.clone()).await?,
+        };
+        let sink = || self.progress.clone();
+        let mut ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
+        if matches!(ending, Ending::Stale) {
+            // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
+            running = self.start(command, listener).await?;
+            ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
+        }
+        let finished = self.finished(command, running, ending, at_limit).await;
+        self.prepare_waiting_shell(command);
+        finished
+    }
+
+    async fn finished(
+        &self,
+        command: &Command<'_>,
+        running: Running,
+        ending: Ending,
+        at_limit: AtLimit,
+    ) -> Result<Finished, CommandError> {
+        let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
+        let how = match ending {
+            Ending::Exited { exited, state } => {
+                let moved_to = state.filter(|_| command.moves_session);
+                if let Some(state) = &moved_to {
+                    command.session.set_state(state.clone());
+                }
+                How::Exited { exited, moved_to }
+            }
+            Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
+                Ok(place) => How::Background(place.fill(running)),
+                Err(full) => How::TimedOut { exited: running.end().await, full: Some(full) },
+            },
+            Ending::TimeUp => How::TimedOut { exited: running.end().await, full: None },
+            Ending::Lost | Ending::Stale => How::Lost,
+            Ending::Cancelled => return Err(CommandError::Cancelled),
+        };
+        self.note_denials(&denials, &streams);
+        command.session.keepers().take_notes().into_iter().for_each(|note| self.note(note));
+        Ok(Finished { how, pid, streams })
+    }
+
+    /// Starts a command that outlives this call. `limit` is the time after which it is ended.
+    pub async fn start_task(&self, command: &Command<'_>, limit: Option<Duration>) -> Result<Arc<Task>, CommandError> {
+        let place = command.reserve()?;
+        let task = place.fill(self.start(command, None).await?);
+        end_after(&task, limit);
+        Ok(task)
+    }
+
+    /// Starts permitted text in a terminal of its own, as a task.
+    pub async fn start_terminal(
+        &self,
+        session: &Arc<Session>,
+        permitted: &Permitted<RunCommand>,
+        state: &ShellState,
+        limit: Option<Duration>,
+    ) -> Result<Arc<Task>, CommandError> {
+        let what = What::Text(permitted);
+        let command = Command { session, what, state, stdin: Stdin::Empty, moves_session: false };
+        let place = command.reserve()?;
+        let keeper = session.keeper().await?;
+        let running = exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?;
+        session.keep(running.process.clone());
+        let task = place.fill(running);
+        end_after(&task, limit);
+        session.end_when_idle(&task, Duration::from_secs(self.server.config().exec.tasks.terminal_idle));
+        Ok(task)
+    }
+
+    async fn start(
+        &self,
+        command: &Command<'_>,
+        listener: Option<exec::output::OutputListener>,
+    ) -> Result<Running, KeeperError> {
+        let keeper = command.session.keeper().await?;
+        let place = self.place(command, &keeper);
+        let running = match command.what {
+            What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await?,
+            What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await?,
+        };
+        command.session.keep(running.process.clone());
+        Ok(running)
+    }
+
+    /// The shell that waits for this command, if one does and the command could not tell the difference.
+    async fn use_waiting_shell(
+        &self,
+        command: &Command<'_>,
+        listener: Option<exec::output::OutputListener>,
+    ) -> Option<Running> {
+        let (What::Text(permitted), Stdin::Empty) = (command.what, command.stdin) else { return None };
+        let shell = command.session.waiting_shells().take(command.state).await?;
+        let keeper = command.session.keeper().await.ok()?;
+        if !shell.fits(permitted, command.state, &keeper) {
+            return None;
+        }
+        let running = shell.run(permitted, listener).ok()?;
+        command.session.keep(running.process.clone());
+        Some(running)
+    }
+
+    /// Starts the next shell while the agent reads the answer. The next command most likely starts where this one ended,
+    /// or, where nothing persists, where this one started.
+    fn prepare_waiting_shell(&self, command: &Command<'_>) {
+        if matches!(command.what, What::Words(_)) {
+            return;
+        }
+        let state = if command.moves_session { command.session.state() } else { command.state.clone() };
+        let (server, session, next) = (self.server.clone(), command.session.clone(), state.clone());
+        command.session.waiting_shells().prepare(state, async move {
+            let keeper = session.keeper().await.ok()?;
+            WaitingShell::start(&server.place(&session, &keeper, &next), &keeper).await.ok().flatten()
+        });
+    }
+
+    fn place<'a>(&'a self, command: &Command<'a>, keeper: &'a KeeperLink) -> Place<'a> {
+        self.server.place(command.session, keeper, command.state)
+    }
+}
+
+fn end_after(task: &Task, limit: Option<Duration>) {
+    let Some(limit) = limit else { return };
+    let process = task.process.clone();
+    tokio::spawn(async move {
+        if tokio::time::timeout(limit, process.exited()).await.is_err() {
+            process.terminate().await;
+        }
+    });
+}
+
+impl Command<'_> {
+    fn reserve(&self) -> Result<super::tasks::Reservation, CommandError> {
+        let tasks = self.session.tasks();
+        tasks.reserve().map_err(|full| CommandError::Full { full, tasks: tasks.ids() })
+    }
+}
+
+impl From<CommandError> for ToolError {
+    fn from(error: CommandError) -> Self {
+        let text = Self::new(error.to_string());
+        match error {
+            CommandError::Cancelled => text,
+            CommandError::Full { tasks, .. } => text.hint(format!(
+                "Nothing was run. Tasks: {}. Read finished ones with task_output, end others with task_stop.",
+                tasks.join(", ")
+            )),
+            CommandError::Start(KeeperError::Dead) => text.hint(
+                "The command may not have run. Everything the session had started has ended; the next command gets a new \
+                 keeper, with cwd and variables as before.",
+            ),
+            CommandError::Start(
+                KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. },
+            ) => text.hint("Nothing was run."),
+            CommandError::Start(
+                KeeperError::Launch(_) | KeeperError::NotReady | KeeperError::Restrict(_) | KeeperError::Refused(_),
+            ) => text.hint("Nothing was run. `testudo doctor` shows what this machine lacks and the fix."),
+        }
+    }
+}

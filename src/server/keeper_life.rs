@@ -1,0 +1,118 @@
+//! The life of a session's keepers: one runs the commands to come, made on first use and replaced when it dies or when
+//! the scope changes. Earlier ones live on while their commands do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::profiles::{Profiles, TooWeak};
+use super::{Notes, SpareKeeper};
+use crate::exec::{KeeperError, KeeperLink};
+use crate::sandbox::Level;
+
+#[derive(Debug)]
+pub struct KeeperLife {
+    profiles: Arc<Profiles>,
+    spare: Arc<SpareKeeper>,
+    /// The session's temporary directory, as the host sees it.
+    tmp: io::Result<PathBuf>,
+    keepers: tokio::sync::Mutex<Generations>,
+    notes: Notes,
+}
+
+/// The keeper of commands to come, and those before it whose commands still run.
+#[derive(Debug, Default)]
+struct Generations {
+    current: Option<Arc<KeeperLink>>,
+    /// What the current one was made for.
+    scope: Vec<PathBuf>,
+    former: Vec<Arc<KeeperLink>>,
+}
+
+impl KeeperLife {
+    pub fn new(profiles: Arc<Profiles>, spare: Arc<SpareKeeper>, tmp: io::Result<PathBuf>, notes: Notes) -> Self {
+        Self { profiles, spare, tmp, keepers: tokio::sync::Mutex::default(), notes }
+    }
+
+    /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
+    /// read-only; it is told the level and whether the scope has changed.
+    pub async fn current(
+        &self,
+        scope: &[PathBuf],
+        protected: impl AsyncFnOnce(Level, bool) -> Vec<PathBuf>,
+    ) -> Result<Arc<KeeperLink>, KeeperError> {
+        let mut keepers = self.keepers.lock().await;
+        // A wider scope would be out of the keeper's reach, a narrower one would be exceeded.
+        let moved = keepers.scope != scope;
+        if let Some(former) = keepers.current.take_if(|keeper| moved || keeper.is_dead()) {
+            if !former.is_dead() {
+                self.narrow(&former, &keepers.scope, scope).await;
+            }
+            keepers.former.push(former);
+            keepers.former.retain(|former| !former.is_dead());
+        }
+        if let Some(current) = &keepers.current {
+            return Ok(current.clone());
+        }
+        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
+        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
+        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
+        let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
+        profile.protected = protected(profile.level, moved).await;
+        let keeper = Arc::new(self.spare.take_or_launch(profile).await?);
+        scope.clone_into(&mut keepers.scope);
+        Ok(keepers.current.insert(keeper).clone())
+    }
+
+    /// Commands that still run under a former keeper can no longer write what has left the scope.
+    async fn narrow(&self, former: &KeeperLink, old: &[PathBuf], new: &[PathBuf]) {
+        let gone = old.iter().filter(|old| !new.iter().any(|new| old.starts_with(new)));
+        if let Err(error) = former.protect(&gone.cloned().collect::<Vec<_>>()).await {
+            tracing::warn!(%error, "running commands keep the scope they had");
+        }
+        self.notes
+            .add("the scope has changed: pids of earlier commands are not visible any more, use task ids".to_owned());
+    }
+
+    /// Makes these names read-only for everything that runs now and later.
+    pub async fn protect(&self, names: &[PathBuf]) {
+        let keepers = self.keepers.lock().await;
+        for keeper in keepers.current.iter().chain(&keepers.former) {
+            if let Err(error) = keeper.protect(names).await {
+                tracing::warn!(%error, "new protected names could not be made read-only");
+            }
+        }
+    }
+
+    /// Hides secrets that did not exist when their keeper was made.
+    pub async fn hide_new_secrets(&self) {
+        let keepers = self.keepers.lock().await;
+        for keeper in keepers.current.iter().chain(&keepers.former) {
+            if let Err(error) = keeper.hide_new_secrets().await {
+                tracing::warn!(%error, "new credential files could not be hidden");
+            }
+        }
+    }
+
+    /// What keepers ended by themselves, because a limit was reached.
+    pub fn take_notes(&self) -> Vec<String> {
+        // Whoever holds the lock starts a keeper right now; that one has nothing to tell yet.
+        let Ok(keepers) = self.keepers.try_lock() else { return Vec::new() };
+        keepers.current.iter().chain(&keepers.former).flat_map(|keeper| keeper.take_notes()).collect()
+    }
+
+    /// The level that holds on this machine, as far as it is known by now.
+    pub fn level(&self) -> Level {
+        self.profiles.enforcement_so_far().map_or(Level::None, |found| found.level)
+    }
+
+    /// The session's temporary directory as the host sees it.
+    pub fn tmp(&self) -> Option<&Path> {
+        self.tmp.as_deref().ok()
+    }
+
+    /// Ends them all, with everything they still run.
+    pub async fn end(&self) {
+        *self.keepers.lock().await = Generations::default();
+    }
+}
