@@ -117,7 +117,11 @@ impl Context {
                 How::Exited { exited, moved_to }
             }
             Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
-                Ok(place) => How::Background(place.fill(running)),
+                Ok(place) => {
+                    let task = place.fill(running);
+                    self.started(&task);
+                    How::Background(task)
+                }
                 Err(full) => How::TimedOut { exited: running.end().await, full: Some(full) },
             },
             Ending::TimeUp => How::TimedOut { exited: running.end().await, full: None },
@@ -134,6 +138,7 @@ impl Context {
         let place = command.reserve()?;
         let task = place.fill(self.start(command, None).await?);
         end_after(&task, limit);
+        self.started(&task);
         Ok(task)
     }
 
@@ -153,6 +158,7 @@ impl Context {
         session.keep(running.process.clone());
         let task = place.fill(running);
         end_after(&task, limit);
+        self.started(&task);
         session.end_when_idle(&task, Duration::from_secs(self.server.config().exec.tasks.terminal_idle));
         Ok(task)
     }

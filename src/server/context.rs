@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
 use crate::base::locks::LockExt;
-use crate::exec::{Denials, Streams};
+use crate::exec::{Denials, Streams, Task};
 use crate::gate::{Answer, Decision, Permitted, Question};
 use crate::policy::Action;
 
@@ -32,12 +32,22 @@ pub struct Context {
     sessions: Mutex<Vec<Arc<Session>>>,
     /// Lines about the sandbox that belong to this very result.
     notes: Mutex<Vec<String>>,
+    /// Tasks that this call has started. Their end is news for a later result, however soon it comes.
+    started: Mutex<Vec<String>>,
 }
 
 impl Context {
     pub(super) fn new(server: Arc<Server>, client: Arc<Client>, progress: Option<ProgressSink>, asker: Asker) -> Self {
-        let cancel = client.over().child_token();
-        Self { server, client, cancel, progress, asker, sessions: Mutex::default(), notes: Mutex::default() }
+        Self {
+            server,
+            cancel: client.over().child_token(),
+            client,
+            progress,
+            asker,
+            sessions: Mutex::default(),
+            notes: Mutex::default(),
+            started: Mutex::default(),
+        }
     }
 
     /// Asks the gate, and the person where the gate cannot say; the permit is what `exec` and `files` want to see.
@@ -111,6 +121,15 @@ impl Context {
         if let Some(reason) = denials.in_streams(streams) {
             self.note(reason);
         }
+    }
+
+    /// Remembers that this call has started a task.
+    pub(super) fn started(&self, task: &Task) {
+        self.started.locked().push(task.id.clone());
+    }
+
+    pub(super) fn has_started(&self, id: &str) -> bool {
+        self.started.locked().iter().any(|started| started == id)
     }
 
     pub(super) fn take_notes(&self) -> Vec<String> {

@@ -216,7 +216,7 @@ async fn follow_up(context: &Context, result: &mut Result<ToolOutput, Stop>) {
             continue;
         }
         lines.extend(session.follow_up().await.iter().map(|note| format!("[sandbox: {note}]")));
-        for (id, exit_code) in session.tasks().newly_ended() {
+        for (id, exit_code) in session.tasks().newly_ended(|id| !context.has_started(id)) {
             lines.push(format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
         }
     }

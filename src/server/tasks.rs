@@ -66,14 +66,14 @@ impl Tasks {
         self.lock().known_ended.insert(id.to_owned());
     }
 
-    /// Tasks that have ended since the last time anybody asked.
-    pub fn newly_ended(&self) -> Vec<(String, i32)> {
+    /// Tasks whose end the agent has not been told of, among those that `may_tell` admits. They count as told now.
+    pub fn newly_ended(&self, may_tell: impl Fn(&str) -> bool) -> Vec<(String, i32)> {
         let mut inner = self.lock();
         inner.forget_old();
         let ended: Vec<(String, i32)> = inner
             .tasks
             .iter()
-            .filter(|task| !inner.known_ended.contains(&task.id))
+            .filter(|task| !inner.known_ended.contains(&task.id) && may_tell(&task.id))
             .filter_map(|task| Some((task.id.clone(), task.finished()?.exit_code)))
             .collect();
         inner.known_ended.extend(ended.iter().map(|(id, _)| id.clone()));
