@@ -1,5 +1,5 @@
-//! Fields with their length in front: how our own processes write things down for each other. Both sides are the same
-//! binary, so there are no versions; a reader still trusts nothing and never panics.
+//! Fields with their length in front: the encoding of messages between our own processes. Both sides are the same binary,
+//! so there are no versions. A reader still trusts nothing and never panics.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -28,7 +28,7 @@ pub fn put_paths(out: &mut Vec<u8>, paths: &[PathBuf]) {
     paths.iter().for_each(|path| put_text(out, path));
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 pub struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {

@@ -1,5 +1,5 @@
-//! How many files this process may hold open. A server of many clients needs more than is customary; its commands keep
-//! what the person gave them, because some programs do something for every descriptor they may have.
+//! The limit of open files. A server with many clients needs more than the usual 1,024. Its commands keep the limit that
+//! the person set, because some programs loop over every descriptor they may have.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The soft limit before it was raised.
 static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Every session holds a few descriptors; the customary 1,024 would end long before the limit of sessions.
+/// Every session holds a few descriptors, so the usual 1,024 run out long before the limit of sessions.
 pub fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
     BEFORE.get_or_init(|| limit.current);
@@ -17,7 +17,7 @@ pub fn raise_descriptor_limit() {
     }
 }
 
-/// What a process of ours has to go back to, if the limit was raised and there was one.
+/// The soft limit that commands get, if the server has raised its own.
 pub fn descriptor_limit_before() -> Option<u64> {
     BEFORE.get().copied().flatten()
 }

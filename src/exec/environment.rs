@@ -1,4 +1,4 @@
-//! What a session's first command finds in its environment.
+//! The environment of a session's first command.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,7 +20,7 @@ const FIXED: [(&str, &str); 10] = [
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
-/// They make a shell or the loader run something before, around or after what it was given.
+/// Variables that make a shell or the loader run something besides the command.
 const STARTUP: [&str; 17] = [
     "BASH_ENV",
     "ENV",
@@ -40,13 +40,13 @@ const STARTUP: [&str; 17] = [
     "RESOLV_HOST_CONF",
     "TZDIR",
 ];
-/// The same, by how they begin: functions, the loaders of Linux and macOS.
+/// The same, by prefix: exported functions, the loaders of Linux and macOS.
 const STARTUP_PREFIXES: [&[u8]; 3] = [b"BASH_FUNC_", b"LD_", b"DYLD_"];
 
-/// Directories of the server's, where its commands cannot write.
+/// They name temporary directories of the server's user. Commands get their own.
 const TEMPORARY: [&str; 3] = ["TMPDIR", "TMP", "TEMP"];
 
-/// Where programs are looked for when the server itself was started without a PATH.
+/// The PATH of commands when the server itself was started without one.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// `[env]` of the configuration.
@@ -59,7 +59,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether somebody named this variable as one that commands may have.
+    /// Whether the configuration passes this variable on to commands.
     pub fn passes(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         self.pass.iter().any(|pattern| wildcard::matches(pattern, &name))
@@ -96,7 +96,7 @@ pub fn initial(
     environment
 }
 
-/// In a terminal a person, or an agent in their place, does answer: what we forced for the others is given back.
+/// In a terminal somebody can answer, so the settings that keep other programs from asking are taken back.
 pub fn for_terminal(environment: &mut Vec<(OsString, OsString)>) {
     environment
         .retain(|(name, value)| name == "TESTUDO" || !FIXED.iter().any(|(fixed, set)| name == fixed && value == set));

@@ -7,11 +7,11 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Open until closed; writers take turns.
+/// Open until it is closed. Writers take turns.
 #[derive(Debug)]
 pub struct Input(tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>);
 
-/// A program that does not read has this long to begin.
+/// How long a write waits for a program that does not read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum InputError {
 }
 
 impl Input {
-    /// From a descriptor that does not block.
+    /// From a non-blocking descriptor.
     pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
         Ok(Self(tokio::sync::Mutex::new(Some(super::async_fd::async_fd(descriptor)?))))
     }

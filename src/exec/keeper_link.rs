@@ -25,18 +25,18 @@ use crate::sandbox::support::{self, Finding};
 #[derive(Debug)]
 pub struct KeeperLink {
     socket: Arc<Socket>,
-    /// To the guard, which stays outside what the keeper is restricted to; its hang-up ends everything.
+    /// To the guard, which stays outside the keeper's restrictions. When this socket closes, the guard ends everything.
     guard: Socket,
     ordering: tokio::sync::Mutex<()>,
     profile: Arc<Profile>,
-    /// Secrets that did not exist when it was made, so that it could not hide them.
+    /// Secrets that did not exist when the keeper was made, so it could not hide them.
     missing_secrets: Mutex<Vec<PathBuf>>,
     news: Arc<KeeperNews>,
-    /// Ends the listening, which would otherwise hold the socket open.
+    /// Ends the listening task, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
 }
 
-/// What is heard of a keeper between requests.
+/// What the keeper has told us between requests.
 #[derive(Debug, Default)]
 struct KeeperNews {
     dead: AtomicBool,
@@ -63,16 +63,16 @@ pub enum KeeperError {
     Execute { program: String, error: io::Error },
 }
 
-/// How long a keeper may take before we call it broken; it is ready in about a millisecond.
+/// How long a keeper may take to become ready. It usually takes about a millisecond.
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 impl KeeperLink {
-    /// Starts our own binary again as the guard, which makes the keeper; it is restricted when this returns.
+    /// Starts our own binary again as the guard, which makes the keeper. When this returns, the keeper is restricted.
     pub async fn launch(profile: Profile) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
-        // The posix_spawn path: no fork of this process, whatever its size. Dropping the handle leaves the reaping to
-        // tokio; the guard ends by itself when our socket closes.
+        // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. tokio reaps
+        // the guard; the guard ends by itself when our socket closes.
         tokio::process::Command::new("/proc/self/exe")
             .arg0("testudo-guard")
             .arg(SUBCOMMAND)
@@ -116,22 +116,22 @@ impl KeeperLink {
         keeper
     }
 
-    /// What it had to end by itself since the last time somebody asked, and why.
+    /// What the keeper ended by itself since the last call of this, and why.
     pub fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.news.notes.locked())
     }
 
-    /// What it was restricted to.
+    /// What the keeper is restricted to.
     pub fn profile(&self) -> &Arc<Profile> {
         &self.profile
     }
 
-    /// Makes paths read-only for everything that runs or will run here. Without namespaces it changes nothing.
+    /// Makes paths read-only for everything that this keeper runs now or later. Without namespaces it changes nothing.
     pub async fn protect(&self, paths: &[PathBuf]) -> Result<(), KeeperError> {
         self.order(PROTECT, paths).await
     }
 
-    /// Hides secrets that have come since the keeper was made, or the last time.
+    /// Hides secrets that have come into being since the last call of this.
     pub async fn hide_new_secrets(&self) -> Result<(), KeeperError> {
         let new: Vec<PathBuf> = {
             let mut missing = self.missing_secrets.locked();
@@ -158,7 +158,7 @@ impl KeeperLink {
         }
     }
 
-    /// Breaks every promise on purpose, from inside, and tells which held.
+    /// Has the keeper try to break every promise from inside. Returns which held.
     pub async fn probe(&self) -> Result<Vec<Finding>, KeeperError> {
         let (answer, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         self.socket.send(PROBE, &[theirs.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
@@ -167,7 +167,7 @@ impl KeeperLink {
         support::decode(&message).map_err(|_| KeeperError::Dead)
     }
 
-    /// Known to have failed us, or its end of the socket has closed.
+    /// Whether it has failed us or has closed its end of the socket.
     pub fn is_dead(&self) -> bool {
         self.news.dead.load(Ordering::Relaxed) || self.socket.is_closed()
     }
@@ -177,7 +177,7 @@ impl KeeperLink {
         self.news.dead.store(true, Ordering::Relaxed);
     }
 
-    /// Commands find their temporary directory through a variable; one that a command exported is left alone.
+    /// Sets TMPDIR to the session's temporary directory, unless a command has exported one.
     fn with_tmp(&self, start: &Start) -> Start {
         let mut start = start.clone();
         if start.environment.iter().all(|(name, _)| name != "TMPDIR") {
@@ -204,7 +204,7 @@ impl KeeperLink {
             self.mark_dead();
             return Err(KeeperError::Dead);
         }
-        // Ours must be closed before we wait: a pipe that we hold open would never end for its reader.
+        // Close our copies before we wait: while we hold the writing end of a pipe, its reader sees no end.
         drop((theirs, descriptors));
         let (message, master) = control.receive_with_descriptor().await;
         match Report::decode(&message) {

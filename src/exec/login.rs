@@ -1,6 +1,6 @@
-//! What a login shell would have added to the environment. A desktop client starts the server with a bare `PATH`, and
-//! then the agent would not find what the person's terminal finds. Asked once, in a shell of its own inside a sandbox,
-//! with a deadline: a start-up file that waits for somebody costs three seconds, once.
+//! What a login shell would add to the environment. A desktop client starts the server with a bare `PATH`, and the agent
+//! would not find the programs that the person's terminal finds. So the server asks a login shell once, inside a sandbox
+//! and with a deadline: a start-up file that waits for input costs three seconds, once.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,11 +18,11 @@ type Variables = Vec<(OsString, OsString)>;
 /// How long the person's start-up files may take.
 const DEADLINE: Duration = Duration::from_secs(3);
 const LONGEST: usize = 1 << 20;
-/// What start-up files print comes before it.
+/// Start-up files may print too; the answer begins after this mark.
 const MARK: &[u8] = b"\0testudo-environment\0";
 const QUESTION: &str = r"printf '\0testudo-environment\0'; command env -0";
 
-/// Where every terminal looks, whoever uses it.
+/// Directories that are in every user's PATH.
 const SYSTEM: [&str; 9] = [
     "/usr/local/sbin",
     "/usr/local/bin",
@@ -35,7 +35,7 @@ const SYSTEM: [&str; 9] = [
     "/snap/bin",
 ];
 
-/// Whether the shell is to be asked: always, never, or when no shell has had a say in the server's environment.
+/// Whether to ask the login shell. With `auto`: when the server's environment shows no trace of a shell.
 pub fn wanted(server: &[(OsString, OsString)], settings: &Settings) -> bool {
     match settings.login {
         Wanted::On => true,
@@ -50,7 +50,7 @@ pub fn wanted(server: &[(OsString, OsString)], settings: &Settings) -> bool {
     }
 }
 
-/// A shell that starts as for a person who logs in.
+/// The person's login shell.
 #[derive(Clone, Debug)]
 pub struct Login {
     pub shell: PathBuf,
@@ -58,7 +58,7 @@ pub struct Login {
 }
 
 impl Login {
-    /// The environment with what the shell added, or as it was when the shell did not answer.
+    /// The environment with what the shell adds, or unchanged when the shell does not answer.
     pub async fn extend(&self, keeper: &KeeperLink, server: &[(OsString, OsString)], settings: &Settings) -> Variables {
         let before = environment::initial(server.iter().cloned(), settings);
         let added = tokio::time::timeout(DEADLINE, self.ask(keeper, &before)).await.ok().flatten();
@@ -103,13 +103,13 @@ fn parse(bytes: &[u8]) -> Variables {
     pairs.collect()
 }
 
-/// What the server had stays, but for the path: the shell's directories come first, the server's own after them.
+/// The server's own values win. Only PATH is joined: the shell's directories first, then the server's.
 fn merge(mut before: Variables, added: Variables) -> Variables {
     for (name, value) in added {
         match before.iter_mut().find(|(known, _)| *known == name) {
             Some((_, path)) if name == "PATH" => *path = joined(&value, path),
             Some(_) => {}
-            // They describe the shell that was asked, not the one to come.
+            // These describe the login shell itself.
             None if ["_", "SHLVL", "PWD", "OLDPWD", "TMPDIR"].iter().any(|own| name == *own) => {}
             None => before.push((name, value)),
         }

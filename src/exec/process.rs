@@ -19,9 +19,9 @@ pub struct Process {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Life {
     pub exited: Option<Exited>,
-    /// No process of the tree is left, or nobody is left to tell.
+    /// No process of the tree is left, or its reaper is gone and with it the tree.
     pub gone: bool,
-    /// Answers to [`Process::is_waiting`], and the newest of them.
+    /// How often the reaper has answered [`Process::is_waiting`], and its newest answer.
     answers: u64,
     waiting: bool,
 }
@@ -33,7 +33,7 @@ pub struct Exited {
     pub running: Vec<i32>,
 }
 
-/// Between asking politely and killing.
+/// Time between TERM and KILL.
 pub const GRACE: Duration = Duration::from_secs(5);
 
 impl Process {
@@ -45,14 +45,14 @@ impl Process {
         Self { pid, control, life }
     }
 
-    /// Until the command itself has ended; `None` when its tree was lost sight of first.
+    /// Waits until the command itself has ended. `None` when its reaper was killed first, so the status is unknown.
     pub async fn exited(&self) -> Option<Exited> {
         let mut life = self.life.clone();
         let known = life.wait_for(|life| life.exited.is_some() || life.gone).await.ok()?;
         known.exited.clone()
     }
 
-    /// Until nothing of it is left.
+    /// Waits until no process of the tree is left.
     pub async fn gone(&self) {
         let _ = self.life.clone().wait_for(|life| life.gone).await;
     }
@@ -74,10 +74,10 @@ impl Process {
         }
     }
 
-    /// A signal to the whole tree, a grace of five seconds, then KILL until nothing is left.
-    /// What even that did not end, which only the kernel can hold back, is named.
+    /// Ends the whole tree: the signal, [`GRACE`], then KILL until nothing is left. The server keeps the time, the reaper
+    /// sends the signals. Returns the pids that KILL did not end: they hang in the kernel.
     pub async fn stop(&self, signal: i32) -> Vec<i32> {
-        /// After this, what is still there will not go.
+        /// A process that is still there after this hangs in the kernel.
         const AFTER_KILL: Duration = Duration::from_secs(5);
         self.signal(signal).await;
         if tokio::time::timeout(GRACE, self.gone()).await.is_ok() {
@@ -102,18 +102,18 @@ impl Process {
     }
 
     async fn order(&self, order: Order) {
-        // A reaper that is gone has nothing left to end.
+        // If the reaper is gone, so is its tree.
         let _ = self.control.send(&order.encode(), &[]).await;
     }
 }
 
-/// Turns the reaper's reports into what waiters see. The socket closes when the tree has gone.
+/// Publishes the reaper's reports to the waiters. The socket closes when the tree is gone.
 async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
     loop {
         let Some(socket) = control.upgrade() else { return };
         let message = tokio::select! {
             message = socket.receive() => message,
-            // Every handle was dropped: closing our end is the order to end the tree.
+            // Every handle was dropped. Closing our end tells the reaper to end the tree.
             () = life.closed() => return,
         };
         match Report::decode(&message) {

@@ -1,4 +1,4 @@
-//! Which variables look like secrets. Commands do not get them, and the audit log does not show them.
+//! Which variables look like secrets. Commands do not get them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,11 +22,11 @@ const WORDS: [&str; 16] = [
     "BEARER",
     "PAT",
 ];
-/// Anywhere in a name, for those who write it in one word.
+/// Parts of a name, for names without underscores.
 const PARTS: [&str; 7] = ["PASSWORD", "PASSWD", "PASSPHRASE", "APIKEY", "SECRET", "CREDENTIAL", "AUTHTOKEN"];
-/// Everything that a provider's tools read: half of it is secret, and the rest is of use with the secret only.
+/// Prefixes of providers. Half of these variables are secret, and the rest are useless without the secret.
 const PREFIXES: [&str; 5] = ["AWS_", "AZURE_", "ARM_", "VAULT_", "OP_SESSION"];
-/// Ways to agents, daemons and clusters that act with the user's rights.
+/// Variables that lead to agents, daemons and clusters, which act with the user's rights.
 const NAMES: [&str; 14] = [
     "SSH_AGENT_PID",
     "GPG_AGENT_INFO",
@@ -43,7 +43,7 @@ const NAMES: [&str; 14] = [
     "BOTO_CONFIG",
     "CLOUDSDK_CONFIG",
 ];
-/// How well-known secrets begin, whatever the variable is called.
+/// Prefixes of well-known secrets, whatever the variable's name.
 const VALUES: [&[u8]; 12] = [
     b"ghp_",
     b"gho_",

@@ -18,7 +18,7 @@ use crate::keeper::protocol::MOST_DESCRIPTORS;
 pub struct Socket(AsyncFd<OwnedFd>);
 
 impl Socket {
-    /// Ours, and the blocking end for the other process.
+    /// Our end, and the blocking end for the other process.
     pub fn pair() -> io::Result<(Self, OwnedFd)> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         rustix::io::ioctl_fionbio(&ours, true)?;

@@ -11,7 +11,7 @@ use super::{Denials, Input, Process, Recording, Running, Streams, View, clean};
 
 use crate::base::locks::LockExt;
 
-/// Known by its id until it is read to its end.
+/// Found by its id until its end has been read.
 #[derive(Debug)]
 pub struct Task {
     pub id: String,
@@ -41,7 +41,7 @@ struct Marks {
 #[derive(Clone, Debug)]
 pub enum Until {
     Exit,
-    /// Something in the output that has not been read yet.
+    /// A match in output that has not been read yet.
     Pattern(Regex),
     /// A port of this machine accepts connections.
     Port(u16),
@@ -58,11 +58,11 @@ pub enum Waited {
     Cancelled,
 }
 
-/// Between two looks at what cannot be waited on.
+/// Polling interval, for conditions that nothing signals.
 const LOOK: Duration = Duration::from_millis(100);
-/// Silence before a program may be taken to wait for input.
+/// A program counts as waiting for input only after this much silence.
 const SILENCE: Duration = Duration::from_secs(1);
-/// Of unread output that a pattern is looked for in.
+/// Bytes of unread output that a pattern is searched in.
 const SEARCHED: u64 = 1 << 20;
 
 impl Task {
@@ -102,7 +102,7 @@ impl Task {
         marks.touched = Some(Instant::now());
     }
 
-    /// When anybody last read it or typed into it.
+    /// When it was last read or typed into.
     pub fn touched(&self) -> Option<Instant> {
         self.lock().touched
     }
@@ -118,7 +118,7 @@ impl Task {
         }
     }
 
-    /// Until it ends, the condition holds, it sits waiting for input, or the time is up.
+    /// Waits until it ends, the condition holds, it waits for input, or the time is up.
     pub async fn wait(&self, until: &Until, limit: Duration, cancel: &CancellationToken) -> Waited {
         let condition = async {
             match until {
@@ -137,7 +137,7 @@ impl Task {
         }
     }
 
-    /// Until the output has been quiet for a moment, after something came or the time is up.
+    /// Waits until new output has come and has been quiet for a moment, or the time is up.
     pub async fn settle(&self, limit: Duration) {
         const QUIET: Duration = Duration::from_millis(150);
         let before = self.bytes();
@@ -155,7 +155,7 @@ impl Task {
         let _ = tokio::time::timeout(limit, quiet).await;
     }
 
-    /// The line a person would be looking at.
+    /// The line that a person would look at: a terminal's cursor line, or the last line of output.
     pub fn prompt(&self) -> String {
         match &self.streams {
             Streams::Terminal { terminal, .. } => terminal.cursor_line(),
@@ -170,7 +170,7 @@ impl Task {
         }
     }
 
-    /// Whether it can be given anything and sits waiting for it right now.
+    /// Whether it takes input and waits for it right now.
     pub async fn is_waiting(&self) -> bool {
         self.input.is_some() && self.finished().is_none() && self.process.is_waiting().await
     }
@@ -187,7 +187,7 @@ impl Task {
             if now != seen {
                 (seen, since) = (now, Instant::now());
             }
-            // Asked twice: between two reads of a busy program there is a moment that looks the same.
+            // Ask twice: a busy program looks the same for a moment between two reads.
             if since.elapsed() >= SILENCE && self.process.is_waiting().await {
                 tokio::time::sleep(LOOK).await;
                 if self.bytes() == seen && self.process.is_waiting().await {
@@ -217,7 +217,7 @@ impl Task {
                     return Waited::Pattern;
                 }
             }
-            // What a task says with its last breath is looked at before its end is reported.
+            // The last output of a task is searched before its end is reported.
             if self.finished().is_some() && self.bytes() == now {
                 return Waited::Exit;
             }

@@ -1,4 +1,4 @@
-//! A terminal as a person would see it: what a program draws, kept by an emulator, read as text.
+//! A terminal as a person would see it: an emulator keeps what a program draws, and we read it as text.
 
 use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -15,7 +15,7 @@ pub struct Terminal {
     replies: tokio::sync::mpsc::UnboundedSender<Vec<u8>>,
 }
 
-/// Programs ask a terminal who and where it is, and some wait for the answer.
+/// Programs ask a terminal for its type and its cursor position, and some wait for the reply.
 #[derive(Default)]
 struct Replies(Vec<u8>);
 
@@ -43,7 +43,7 @@ impl vt100::Callbacks for Replies {
 }
 
 impl Terminal {
-    /// The terminal, and what it wants to answer to the program in it.
+    /// The terminal, and the replies it sends to the program.
     pub fn new(size: TerminalSize, scrollback: usize) -> (Self, tokio::sync::mpsc::UnboundedReceiver<Vec<u8>>) {
         let at_least_one = |value: u16| NonZeroU16::new(value).unwrap_or(NonZeroU16::MIN);
         let parser = vt100::Parser::new_with_callbacks(
@@ -64,7 +64,7 @@ impl Terminal {
             parser.process(bytes);
             let reply = std::mem::take(&mut parser.callbacks_mut().0);
             if !reply.is_empty() {
-                // A terminal that was closed needs no answer.
+                // A closed terminal needs no reply.
                 let _ = terminal.replies.send(reply);
             }
         })

@@ -9,13 +9,13 @@ use crate::gate::Decision;
 pub enum Asker {
     #[default]
     Nobody,
-    /// In the middle of the call, which waits.
+    /// During the call, which waits for the answer.
     Now(AskNow),
-    /// The call is answered with the question, and comes again with the answer.
+    /// The call is answered with the question; the client repeats it with the answer.
     Later(Option<GivenAnswer>),
 }
 
-/// Shows a question to the person; whatever goes wrong is a no.
+/// Shows a question to the person. Any failure counts as `deny`.
 pub type AskNow = Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
 
 /// An answer that came with a repeated call.
@@ -30,7 +30,7 @@ pub struct GivenAnswer {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenQuestion {
     pub message: String,
-    /// The exact action, its directory and its session: an answer for another is no answer.
+    /// Names the exact action, its directory and its session. An answer with another binding does not count.
     pub binding: String,
 }
 

@@ -1,4 +1,4 @@
-//! Who is asking. Sessions belong to one client; to every other they do not exist.
+//! A client and its sessions. A session belongs to one client; for every other client it does not exist.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use crate::base::locks::LockExt;
 /// Tells clients apart, across connections.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ClientId {
-    /// The one at the other end of stdin and stdout.
+    /// The client on stdin and stdout.
     Local,
     /// A protocol session, named by a random id that only its client knows.
     ProtocolSession(String),
@@ -27,7 +27,7 @@ pub struct Client {
     /// The name of the token it came with, for the log.
     principal: String,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
-    /// Chosen by its roots; the flags decide while there are none.
+    /// Chosen by its roots; without roots the flags decide.
     workplace: Mutex<Option<Workplace>>,
     roots: Roots,
     attendance: Mutex<Attendance>,
@@ -79,7 +79,7 @@ impl Client {
                 .hint(format!("Use letters, digits, - _ and ., at most {LONGEST_SESSION_NAME} of them.")));
         }
         let mut sessions = self.sessions.locked();
-        // Under the lock, so that nothing starts after the end has collected what there was.
+        // Checked under the lock: `end` collects the sessions under it, so none can start after that.
         if self.over.is_cancelled() {
             return Err(ToolError::new("this session has ended").hint("Nothing was run. Connect again."));
         }
@@ -97,12 +97,12 @@ impl Client {
         Ok(session)
     }
 
-    /// How far the question for its roots has come.
+    /// The state of the question for its roots.
     pub fn roots(&self) -> &Roots {
         &self.roots
     }
 
-    /// Its roots have become known or have changed: every session moves, and later ones begin there.
+    /// Called when its roots become known or change. Every session moves there, and later ones begin there.
     pub fn move_to(&self, workplace: &Workplace) {
         let sessions = self.sessions.locked();
         *self.workplace.locked() = Some(workplace.clone());
@@ -115,13 +115,13 @@ impl Client {
         Attending { client: self.clone() }
     }
 
-    /// How long nothing has been heard of it; none while it is present.
+    /// How long it has been idle; `None` while it is present.
     pub fn idle(&self) -> Option<Duration> {
         let attendance = self.attendance.locked();
         (attendance.present == 0).then(|| attendance.last_seen.elapsed())
     }
 
-    /// Fires when the client has gone: whatever still runs for it is to stop.
+    /// Fires when the client is gone. Calls that still run for it stop then.
     pub fn over(&self) -> &CancellationToken {
         &self.over
     }

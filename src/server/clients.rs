@@ -1,4 +1,4 @@
-//! Every client there is. State is process-wide: the SDK may make a new handler for each request.
+//! All clients. This state is process-wide because the SDK may make a new handler for each request.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -14,7 +14,7 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// The one client of a transport that has no other.
+    /// The only client of a stdio server.
     pub fn local(&self) -> Arc<Client> {
         self.get_or_add(ClientId::Local, "local")
     }
@@ -27,14 +27,14 @@ impl Clients {
         self.lock().entry(id.clone()).or_insert_with(|| Arc::new(Client::new(id, principal))).clone()
     }
 
-    /// Forgets a client and ends everything it had; true when there was one.
+    /// Forgets a client and ends its sessions. Returns whether there was one.
     pub async fn end(&self, id: &ClientId) -> bool {
         let Some(client) = self.lock().remove(id) else { return false };
         client.end().await;
         true
     }
 
-    /// Ends whoever has been idle for as long as the limit, and says who that was.
+    /// Ends the clients that have been idle for the limit, and returns them.
     pub async fn end_idle(&self, limit: Duration) -> Vec<Arc<Client>> {
         let idle: Vec<Arc<Client>> = {
             let mut all = self.lock();

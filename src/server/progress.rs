@@ -1,4 +1,4 @@
-//! Progress of a command, one notification a line: at most twenty a second, and a sign of life in silence.
+//! Progress notifications of a command: one per line, at most twenty a second, and a heartbeat in silence.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::base::locks::LockExt;
 use crate::exec::output::OutputListener;
 
-/// Sends one notification to the client: how far, and what there is to read.
+/// Sends one notification to the client: the progress and the message.
 pub type ProgressSink = Arc<dyn Fn(f64, String) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 /// Counts the lines of a command and tells the client, without ever slowing the command down.

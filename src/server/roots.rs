@@ -2,18 +2,19 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// The question for a client's roots: asked once the client is ready, and again whenever it says that they changed.
+/// The question for a client's roots. The server asks it once the client is ready, and again whenever the client says
+/// that its roots have changed.
 #[derive(Debug)]
 pub struct Roots(watch::Sender<State>);
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct State {
-    /// Which question is the newest; answers to older ones are too late.
+    /// The number of the newest question. Answers to older ones come too late.
     question: u64,
     open: bool,
 }
 
-/// Calls wait for the answer for so long, then the flags decide.
+/// How long calls wait for the answer before the flags decide.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 impl Default for Roots {
@@ -23,7 +24,7 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// The number of the first question, for the one who gets to ask it.
+    /// The number of the first question. Only one caller gets it.
     pub fn ask_first(&self) -> Option<u64> {
         let mut asked = None;
         self.0.send_if_modified(|state| {
@@ -36,14 +37,14 @@ impl Roots {
         asked
     }
 
-    /// The number of one more question: what was answered before no longer counts.
+    /// The number of a new question. Earlier answers no longer count.
     pub fn ask_again(&self) -> u64 {
         self.0.send_modify(|state| *state = State { question: state.question + 1, open: true });
         self.0.borrow().question
     }
 
-    /// They have changed and will be asked for again in a moment: calls wait from now on. Nothing for a client that was
-    /// never asked.
+    /// The client's roots have changed, and the transport will ask again in a moment. Calls wait from now on. Does nothing
+    /// for a client that was never asked.
     pub fn announce_change(&self) {
         self.0.send_if_modified(|state| {
             state.open |= state.question > 0;
@@ -56,7 +57,7 @@ impl Roots {
         self.0.borrow().question == question
     }
 
-    /// Takes an answer, unless a newer question is open; `false` then.
+    /// Takes an answer. Returns `false` when a newer question is open.
     pub fn answered(&self, question: u64) -> bool {
         self.0.send_if_modified(|state| {
             let current = state.question == question;
@@ -65,7 +66,7 @@ impl Roots {
         })
     }
 
-    /// Until the open question is answered; a client that stays silent is not waited for again.
+    /// Waits until the open question is answered. Calls do not wait again for a client that stayed silent.
     pub async fn ready(&self) {
         let mut state = self.0.subscribe();
         let question = state.borrow().question;

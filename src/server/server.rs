@@ -157,22 +157,22 @@ impl Server {
         &self.clients
     }
 
-    /// More than one client may come, each with sessions of its own.
+    /// Prepares for many clients, each with sessions of its own.
     pub fn expect_many_clients(&self) {
         exec::raise_descriptor_limit();
     }
 
-    /// Where work happens for a client with these roots.
+    /// The workplace of a client with these roots.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
         Workplace::new(&self.config.directories, roots)
     }
 
-    /// What a command finds in its environment before a session has changed it.
+    /// The environment of a session's first command.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         self.login.get().unwrap_or(&self.initial).clone()
     }
 
-    /// What the policy must know of where commands run.
+    /// What the policy has to know about where commands run.
     pub fn surroundings(&self, workplace: &Workplace) -> Surroundings {
         let path = |name: &str| variable(&self.initial, name).map(PathBuf::from).filter(|path| path.is_absolute());
         Surroundings {

@@ -95,8 +95,8 @@ impl Session {
         *self.state.locked() = state;
     }
 
-    /// What file tools may touch, as of now: the workplace and the session's temporary directory under the name that its
-    /// commands know.
+    /// What file tools may touch now: the workplace, and the session's temporary directory under the name that its commands
+    /// use.
     pub fn scope(&self) -> Scope {
         let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
@@ -143,7 +143,7 @@ impl Session {
         &self.seen_files
     }
 
-    /// Back to where work happens, for a cwd that no longer exists.
+    /// Moves the session to the project directory, when its cwd no longer exists.
     pub fn return_to_project(&self) -> PathBuf {
         let project = self.workplace.locked().project_dir.clone();
         self.state.locked().cwd.clone_from(&project);

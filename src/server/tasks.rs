@@ -1,4 +1,4 @@
-//! The tasks of a session: their ids, their limit, and who still has to be told of their end.
+//! The tasks of a session: their ids, their limit, and whose end the agent has not been told of.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +9,7 @@ use crate::exec::{Running, Task};
 
 /// Tasks that may run at the same time in one session; terminals count.
 pub const MOST_RUNNING: usize = 10;
-/// A finished task that nobody reads is forgotten after this.
+/// A finished task that is never read is forgotten after this.
 const KEPT_UNREAD: Duration = Duration::from_hours(1);
 
 #[derive(Clone, Debug, Default)]
@@ -21,7 +21,7 @@ struct Inner {
     /// Reserved, not yet started.
     starting: usize,
     tasks: Vec<Arc<Task>>,
-    /// Ids whose end the agent knows of, or was told of.
+    /// Ids whose end the agent has been told of.
     known_ended: HashSet<String>,
 }
 
@@ -34,7 +34,7 @@ pub struct LimitReached;
 pub struct Reservation(Tasks);
 
 impl Tasks {
-    /// Taken before the command starts, so that one over the limit never runs.
+    /// Takes a place before the command starts, so that a command over the limit never runs.
     pub fn reserve(&self) -> Result<Reservation, LimitReached> {
         let mut inner = self.lock();
         inner.forget_old();
@@ -54,14 +54,14 @@ impl Tasks {
         self.lock().tasks.iter().map(|task| task.id.clone()).collect()
     }
 
-    /// After its first completed read.
+    /// Forgets a task, after its first completed read.
     pub fn forget(&self, id: &str) {
         let mut inner = self.lock();
         inner.tasks.retain(|task| task.id != id);
         inner.known_ended.remove(id);
     }
 
-    /// The agent has seen that it ended; no need to say it again.
+    /// Notes that the agent has seen its end, so it is not announced again.
     pub fn mark_known(&self, id: &str) {
         self.lock().known_ended.insert(id.to_owned());
     }

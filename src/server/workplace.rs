@@ -8,14 +8,14 @@ use crate::files::real_directory;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Workplace {
     pub project_dir: PathBuf,
-    /// Where a session begins.
+    /// The first cwd of a session.
     pub start: PathBuf,
     /// The directories in scope, besides the session's temporary one.
     pub directories: Vec<PathBuf>,
 }
 
 impl Workplace {
-    /// From the flags and the client's roots; a root that does not exist, or is outside the ceiling, is left out.
+    /// Made from the flags and the client's roots. Roots that do not exist or lie outside the ceiling are left out.
     pub fn new(flags: &Directories, roots: &[PathBuf]) -> Self {
         let mut offered = Vec::new();
         for root in roots {
@@ -31,7 +31,7 @@ impl Workplace {
         Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
     }
 
-    /// The directories by the names that links lead to, for the kernel.
+    /// The directories with links resolved, for the kernel.
     pub fn real_directories(&self) -> Vec<PathBuf> {
         let mut real: Vec<PathBuf> = self.directories.iter().filter_map(|path| path.canonicalize().ok()).collect();
         real.sort();
@@ -39,7 +39,7 @@ impl Workplace {
         real
     }
 
-    /// A path as seen from the directory that it lies in, by either name of that.
+    /// The path relative to the directory of the scope that it lies in, whether it is given with links resolved or not.
     pub fn below(&self, path: &Path) -> Option<PathBuf> {
         let directories = self.directories.iter().cloned().chain(self.real_directories());
         directories.into_iter().find_map(|directory| path.strip_prefix(directory).ok().map(Path::to_owned))

@@ -1,11 +1,11 @@
-//! From what the client sent to a tool's typed arguments, with an error an agent can act on.
+//! Turns what the client sent into a tool's typed arguments, with errors that an agent can act on.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Tool, ToolError};
 
-/// Unknown names are refused before types are looked at: a misspelt optional argument must not be dropped in silence.
+/// Refuses unknown names before it checks types: a misspelt optional argument must not be ignored silently.
 pub fn parse<T: Tool>(arguments: Map<String, Value>) -> Result<T::Arguments, ToolError> {
     let schema = super::tool::schema::<T>();
     let known: Vec<&str> = schema
@@ -20,7 +20,7 @@ pub fn parse<T: Tool>(arguments: Map<String, Value>) -> Result<T::Arguments, Too
             None => error.hint(format!("It takes: {}.", known.join(", "))),
         });
     }
-    // A null is how some clients send "not given".
+    // Some clients send null for an argument that is not given.
     let given: Map<String, Value> =
         arguments.into_iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name, whole(value))).collect();
     for (name, value) in &given {
@@ -53,7 +53,7 @@ fn check_type(tool: &str, name: &str, value: &Value, property: Option<&Value>) -
     .hint("Nothing was run."))
 }
 
-/// Some clients write every number with a point: `1000.0` is the integer 1000.
+/// Some clients write every number with a decimal point: `1000.0` is the integer 1000.
 fn whole(value: Value) -> Value {
     #[expect(clippy::cast_possible_truncation, reason = "the range is checked first")]
     match value.as_f64() {

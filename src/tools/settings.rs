@@ -10,7 +10,7 @@ pub struct Settings {
 pub const TOOLSETS: [&str; 5] = ["standard", "anthropic", "terminal", "gemini", "all"];
 
 impl Settings {
-    /// Names that do not exist are refused with the ones that do.
+    /// Unknown names are refused; the error lists the valid ones.
     pub fn new(toolsets: Vec<String>, disabled: Vec<String>) -> Result<Self, String> {
         check("toolset", &toolsets, &TOOLSETS)?;
         check("tool", &disabled, &TOOLS.iter().map(|entry| entry.name).collect::<Vec<_>>())?;

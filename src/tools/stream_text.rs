@@ -1,4 +1,5 @@
-//! How a command's streams look in a result: `stderr:` and `stdout:` blocks, bounded, with the way to the rest.
+//! How a command's streams look in a result: bounded `stderr:` and `stdout:` blocks, the truncation text, and how to read
+//! the rest.
 
 use crate::exec::{Loss, Recording, View, clean};
 use crate::server::Session;

@@ -11,7 +11,7 @@ use super::{Hints, Stop, Tool, ToolError, ToolOutput, task_pages, unknown_task};
 use crate::exec::{PageRequest, Task, Until, Waited};
 use crate::server::{Context, Progress, Session};
 
-/// Reads a task, a terminal or a stored output, and waits where that is wanted.
+/// Reads a task, a terminal or a stored output, and waits if asked to.
 pub struct TaskOutput;
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -65,7 +65,7 @@ impl Tool for TaskOutput {
 }
 
 impl Arguments {
-    /// Present when only some lines are wanted.
+    /// What part is wanted; `None` for everything.
     fn page_request(&self, budget: usize) -> Result<Option<PageRequest>, ToolError> {
         let grep = self.grep.as_deref().map(Regex::new).transpose();
         let grep = grep.map_err(|error| ToolError::new(format!("invalid grep pattern: {error}")))?;
@@ -96,7 +96,8 @@ fn whole(context: &Context) -> PageRequest {
     PageRequest { budget: context.server.config().exec.output.view_characters, ..PageRequest::default() }
 }
 
-/// What ended the wait, where a condition was given; progress keeps the client patient meanwhile.
+/// Waits as the arguments say. Returns what ended the wait if a condition was given. Progress notifications keep the client
+/// from giving up.
 async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<Option<Waited>, ToolError> {
     let until = arguments.until()?;
     let default = if arguments.wait_for.is_some() { DEFAULT_WAIT } else { Duration::ZERO };

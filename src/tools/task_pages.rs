@@ -1,4 +1,4 @@
-//! Some lines of a stored output or a task: pages, tails, matches, with their line numbers in the header.
+//! Parts of a stored output or a task: pages, tails and matches, with their line numbers in the header.
 
 use crate::exec::{Page, PageRequest, Recording, Streams, Task, page_of_text, read_page};
 use crate::server::{Session, StoredOutput};
@@ -37,7 +37,7 @@ pub async fn of_task(task: &Task, request: PageRequest) -> Result<String, ToolEr
     }
 }
 
-/// A completed task goes with its first read; what that read did not show stays readable by id.
+/// A completed task is forgotten with its first read. What that read did not show stays readable by id.
 pub fn keep_readable(text: &mut String, session: &Session, task: &Task) {
     let exit_code = task.finished().map_or(0, |finished| finished.exit_code);
     let streams = match &task.streams {

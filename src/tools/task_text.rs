@@ -14,7 +14,7 @@ pub enum Part {
     Unread,
 }
 
-/// The header: how it is, and, where a condition was waited for, what ended the wait.
+/// The header: the task's status and, after a wait for a condition, what ended the wait.
 pub async fn header(task: &Task, waited: Option<Waited>) -> String {
     let mut text = match task.finished() {
         Some(finished) => format!("status: completed\nexit_code: {}\n", finished.exit_code),

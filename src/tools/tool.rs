@@ -10,7 +10,7 @@ use super::arguments;
 use crate::base::locks::LockExt;
 use crate::server::{BoxedRun, Context, Hints, Stop, ToolEntry, ToolOutput};
 
-/// One thing an agent can ask for. Everything about it stands in its own file; the table in `tools/mod.rs` lists it.
+/// One thing an agent can ask for. Everything about it is in its own file; the table in `tools/mod.rs` lists it.
 pub trait Tool: Send + Sync + 'static {
     const NAME: &'static str;
     const TITLE: &'static str;

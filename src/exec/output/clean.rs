@@ -1,5 +1,5 @@
-//! From the bytes a command wrote to the text a model reads: what is not UTF-8 becomes U+FFFD, terminal escapes go.
-//! Works on pieces of any size, because a pipe cuts where it likes.
+//! Turns the bytes of a command into text for a model: invalid UTF-8 becomes U+FFFD, terminal escapes are removed.
+//! It works on pieces of any size, because a pipe may cut anywhere.
 
 /// Remembers where the last piece ended: inside a character or inside an escape.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ enum Escape {
     Begun,
     /// After `ESC [`: parameters, then one final character.
     Control,
-    /// After `ESC (` and its like: one more character.
+    /// After `ESC (` and similar: one more character.
     Designation,
     /// After `ESC ]`, `ESC P`, …: text up to BEL or `ESC \`. The count keeps an unclosed one from hiding all that follows.
     Text { length: usize, closing: bool },
@@ -30,7 +30,7 @@ impl Cleaner {
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(&str)) {
         let plain = self.escape == Escape::None && self.partial.is_empty();
         if plain && bytes.is_ascii() && memchr::memchr(0x1b, bytes).is_none() {
-            // Ordinary output takes this path at the speed of memory.
+            // Ordinary output takes this fast path.
             sink(std::str::from_utf8(bytes).unwrap_or_default());
             return;
         }
@@ -90,7 +90,7 @@ impl Cleaner {
 impl Escape {
     fn after(self, next: char) -> Self {
         match (self, next) {
-            // Parameters and intermediates go on; anything else is the final character or an escape broken off.
+            // Parameters and intermediates continue the sequence. Anything else ends it or breaks it off.
             (Self::Begun, '[') | (Self::Control, '\u{20}'..='\u{3f}') => Self::Control,
             (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => Self::Text { length: 0, closing: false },
             (Self::Begun, ' '..='/') => Self::Designation,

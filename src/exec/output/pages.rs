@@ -1,4 +1,4 @@
-//! Reading a stored output again: a page, the tail, or the lines that match, at constant memory whatever its size.
+//! Reads a stored output again: a page, the tail, or the lines that match. Memory use does not depend on its size.
 
 use std::ops::ControlFlow;
 
@@ -22,10 +22,10 @@ pub struct Request {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Page {
     pub text: String,
-    /// Of the lines shown, in order.
+    /// The numbers of the lines shown, in order.
     pub numbers: Vec<u64>,
     pub total_lines: u64,
-    /// More lines fit the request than the budget let through.
+    /// The budget cut the page short: more lines fit the request.
     pub cut: bool,
 }
 
@@ -36,17 +36,17 @@ pub enum PageError {
 }
 
 const DEFAULT_LINES: u64 = 2000;
-/// Characters of a single line, so that one endless line does not take the whole page.
+/// Characters of one line; otherwise one endless line would fill the whole page.
 const LONGEST_LINE: usize = 30_000;
 
-/// Walks over the output; what is shown is cleaned, what is stored stays as it was.
+/// Reads the lines that were asked for. The page is cleaned text; the stored bytes stay as they are.
 pub fn read(recording: &Recording, request: &Request) -> Result<Page, PageError> {
     let mut page = Paging::new(request, total_lines(recording)?);
     each_line(recording, page.first, |number, line| page.add(number, line))?;
     Ok(page.page)
 }
 
-/// The same for text at hand, such as a terminal's screen with what scrolled off it.
+/// The same for text in memory, such as a terminal's screen with its scrollback.
 pub fn page_of_text(text: &str, request: &Request) -> Page {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut page = Paging::new(request, lines.len() as u64);
@@ -59,7 +59,7 @@ pub fn page_of_text(text: &str, request: &Request) -> Page {
     page.page
 }
 
-/// Picks the wanted lines as they come by.
+/// Picks the wanted lines one by one.
 struct Paging<'a> {
     request: &'a Request,
     first: u64,
@@ -77,7 +77,7 @@ impl<'a> Paging<'a> {
         Self { request, first, most, characters: 0, page: Page { total_lines, ..Page::default() } }
     }
 
-    /// Breaks when no later line can be wanted.
+    /// Breaks once no later line can be wanted.
     fn add(&mut self, number: u64, line: &[u8]) -> ControlFlow<()> {
         let matches = |pattern: &Regex| pattern.is_match(line.strip_suffix(b"\n").unwrap_or(line));
         if !self.request.grep.as_ref().is_none_or(matches) {
@@ -102,7 +102,7 @@ impl<'a> Paging<'a> {
     }
 }
 
-/// Calls with every piece of the output in turn, until told to stop.
+/// Calls `with` for every piece of the output, until it breaks.
 fn each_piece(recording: &Recording, mut with: impl FnMut(&[u8]) -> ControlFlow<()>) -> Result<(), PageError> {
     let mut buffer = vec![0; 256 * 1024];
     let mut position = 0;
@@ -125,8 +125,8 @@ fn total_lines(recording: &Recording) -> Result<u64, PageError> {
     Ok(newlines + u64::from(last != b'\n'))
 }
 
-/// Calls with every line from the first that is wanted on, and its number; the newline is included where there is one. A
-/// line that does not end is given by its first megabyte.
+/// Calls `with` for every line from the first wanted one on, with its number and its newline. A line longer than a
+/// megabyte is cut to its first megabyte.
 fn each_line(
     recording: &Recording,
     first: u64,
@@ -157,7 +157,7 @@ fn each_line(
             pending.extend_from_slice(rest);
         }
         if pending.len() > LONGEST_PIECE {
-            // The beginning of an endless line speaks for all of it.
+            // Only the beginning of an endless line is kept.
             done = with(number, &pending);
             pending.clear();
             skipping = true;

@@ -16,7 +16,7 @@ use crate::base::locks::LockExt;
 /// Called with every piece of output as it arrives. It must not block.
 pub type OutputListener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// What a stream has brought so far. Cheap to clone, readable while it still grows.
+/// What has come out of a stream so far. Cheap to clone, readable while it still grows.
 #[derive(Clone, Debug)]
 pub struct Recording {
     inner: Arc<Mutex<Recorded>>,
@@ -64,7 +64,7 @@ pub fn record(spill: Spill, view: View, reader: OwnedFd, listener: Option<Output
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&reader, true)?;
-    // Fewer wake-ups for a command that prints a lot; the default size is fine where the kernel refuses.
+    // Fewer wake-ups for a command that prints a lot. If the kernel refuses, the default size is fine.
     let _ = rustix::pipe::fcntl_setpipe_size(&reader, PIPE_BYTES);
     Ok((reader, writer))
 }

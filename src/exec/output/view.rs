@@ -1,6 +1,6 @@
 use super::clean::Cleaner;
 
-/// The bounded text of a stream: the first so many characters, and how many there were in all.
+/// The bounded text of a stream: its first characters, and how many there were in all.
 #[derive(Debug)]
 pub struct View {
     limit: usize,
@@ -26,7 +26,7 @@ impl View {
         cleaner.finish(&mut |text| self.add(text));
     }
 
-    /// What fits, cut between characters.
+    /// The characters that fit.
     pub fn head(&self) -> &str {
         &self.head
     }
@@ -40,7 +40,7 @@ impl View {
         self.limit
     }
 
-    /// As it is now, for whoever reads while it grows.
+    /// A copy of its present state, for a reader while it grows.
     #[must_use]
     pub fn snapshot(&self) -> Self {
         Self { head: self.head.clone(), cleaner: Cleaner::default(), ..*self }

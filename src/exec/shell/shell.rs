@@ -1,7 +1,7 @@
-//! Which shell, and how text is given to it so that its cwd and variables come back without touching text or output.
+//! Finds the shell and gives it the text. The shell's cwd and variables come back without a change to text or output.
 //!
-//! bash gets its text unchanged with `-c`; a prologue, read through `BASH_ENV` from a memory file, installs an EXIT trap
-//! that reports on a private descriptor, and a `trap` that keeps ours when the command sets its own. The descriptors have
+//! bash gets its text unchanged with `-c`. It reads a prologue through `BASH_ENV` from a memory file. The prologue installs
+//! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets its own. The descriptors have
 //! three digits because scripts use the small ones (`exec 9>lock`).
 
 use std::ffi::{OsStr, OsString};
@@ -59,7 +59,7 @@ impl Shell {
         self.prepare(Text::File, nonce, state, vec![(STATE, channel), (TEXT, file)])
     }
 
-    /// A shell that is ready and waits: for a byte from `go`, after which its text is in the file `text`. Only bash can.
+    /// A waiting shell: it waits for a byte from `go`, then reads its text from the file `text`. Only bash can do this.
     pub fn waiting(
         &self,
         nonce: &str,
@@ -119,7 +119,7 @@ enum Text<'a> {
     Argument(&'a str),
     /// Too long for an argument.
     File,
-    /// The shell is started first.
+    /// The text comes after the shell has started: it is a waiting shell.
     Later,
 }
 
@@ -134,7 +134,7 @@ fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
     let take_text = match text {
         Text::Argument(_) => String::new(),
         Text::File => read,
-        // A directory that was removed or replaced meanwhile is not where the text should run: then nothing runs.
+        // If its directory was removed or replaced meanwhile, the shell reports that and runs nothing.
         Text::Later => format!(
             "builtin read -r -N 1 -u {GO} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {GO}<&-\n\
              [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{STATE}; exit; }}; SECONDS=0\n{read}"
@@ -162,7 +162,7 @@ eval "$__testudo_text""#
     )
 }
 
-/// A file that exists in memory only and is read from its beginning by whoever gets it.
+/// A file in memory; its offset is at the beginning.
 pub fn memory_file(name: &std::ffi::CStr, content: &[u8]) -> io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create(name, rustix::fs::MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;

@@ -16,7 +16,7 @@ const LONGEST_VARIABLE: usize = 128 * 1024;
 /// All variables together, well below the kernel's limit for arguments and environment.
 const LARGEST_ENVIRONMENT: usize = 1024 * 1024;
 
-/// Set anew for every shell, so remembering them would only distort.
+/// Every shell sets these anew, so they are not remembered.
 const NOT_KEPT: [&[u8]; 5] = [b"_", b"SHLVL", b"PWD", b"BASH_ENV", b"BASHOPTS"];
 
 impl ShellState {
@@ -25,8 +25,8 @@ impl ShellState {
         self.environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone())
     }
 
-    /// From the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, including a
-    /// report cut short, is nothing: then the session stays as it was.
+    /// Parses the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, also a report
+    /// cut short, gives `None`; the session then stays as it was.
     pub fn parse(bytes: &[u8], nonce: &str) -> Option<Self> {
         let mark = [b"\0", nonce.as_bytes(), b"\0"].concat();
         let end = memchr::memmem::rfind(bytes, &mark)?;
