@@ -62,13 +62,13 @@ fn identity_of(map: &str) -> String {
 }
 
 /// The way back into a keeper's namespaces, for the guard. Taken before the keeper closes itself to everybody.
-pub struct Door {
+pub struct NamespaceHandles {
     users: File,
     mounts: File,
 }
 
-impl Door {
-    pub fn of(child: i32) -> Result<Self, Failure> {
+impl NamespaceHandles {
+    pub fn open(child: i32) -> Result<Self, Failure> {
         let open =
             |name: &str| File::open(format!("/proc/{child}/ns/{name}")).doing(|| format!("open the session's {name}"));
         Ok(Self { users: open("user")?, mounts: open("mnt")? })
