@@ -19,12 +19,15 @@ pub fn main(descriptors: StartDescriptors) -> ! {
     processes::become_sub_reaper();
     let Ok(signals) = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM]) else { processes::exit(0) };
     let StartDescriptors { description, control, standard, extra } = descriptors;
-    match start(description, standard, extra) {
+    let started = start(description, &standard, &extra);
+    // If the reaper kept the writing end of a pipe open, the pipe's reader would never see the end.
+    drop((standard, extra));
+    match started {
         Ok(Command { pid, input, terminal }) => {
-            let started = ReaperEvent::Started { pid }.encode();
+            let message = ReaperEvent::Started { pid }.encode();
             match &terminal {
-                Some(master) => packets::send_with(&control, &started, master.as_fd()),
-                None => packets::send(&control, &started),
+                Some(master) => packets::send_with(&control, &message, master.as_fd()),
+                None => packets::send(&control, &message),
             }
             // The server has its own copy of the master. Ours would keep the terminal alive after its last program has
             // exited.
@@ -49,9 +52,7 @@ pub fn report_failed_fork(control: &OwnedFd, error: &io::Error) {
     report_failure(control, Step::Execute, error);
 }
 
-/// Starts the command and closes our copies of its descriptors: if the reaper kept the writing end of a pipe open, the
-/// pipe's reader would never see the end.
-fn start(description: OwnedFd, standard: [OwnedFd; 3], extra: Vec<OwnedFd>) -> Result<Command, (Step, io::Error)> {
+fn start(description: OwnedFd, standard: &[OwnedFd; 3], extra: &[OwnedFd]) -> Result<Command, (Step, io::Error)> {
     let start = read(description.into()).map_err(|error| (Step::Description, error))?;
     rustix::process::chdir(&start.cwd).map_err(|error| (Step::WorkingDirectory, error.into()))?;
     let terminal = start.terminal.map(pty::open).transpose().map_err(|error| (Step::Terminal, error))?;
