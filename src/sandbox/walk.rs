@@ -39,11 +39,11 @@ pub fn walk(root: &Path, names: &Names, until: Instant) -> Found {
 /// every command.
 pub fn look_at(directory: &Path, names: &Names) -> Found {
     let mut found = Found { complete: true, ..Found::default() };
-    let stands = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    let exists = |name: &str| directory.join(name).symlink_metadata().is_ok();
     if directory.join(".git").symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         repository(&directory.join(".git"), &mut found, 0);
     }
-    if ["HEAD", "objects", "refs"].into_iter().all(stands) {
+    if ["HEAD", "objects", "refs"].into_iter().all(exists) {
         repository(directory, &mut found, 0);
     }
     for rule in names.written().filter(|rule| !rule.contains('*')) {

@@ -15,7 +15,7 @@ const READ_ONLY: [&str; 9] = ["sys", "sysrq-trigger", "irq", "bus", "fs", "acpi"
 /// These show memory, keys and timers of the whole machine.
 const HIDDEN: [&str; 5] = ["kcore", "keys", "timer_list", "latency_stats", "sched_debug"];
 
-/// The kernel accepts no smaller `pid_max`.
+/// The kernel does not hand out pids up to 300 a second time, so it accepts no smaller `pid_max`.
 const SMALLEST_PID_LIMIT: u64 = 301;
 
 pub fn build(profile: &Profile) -> Result<(), Failure> {
