@@ -24,8 +24,8 @@ use arguments::Command;
 pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let words: Vec<OsString> = words.into_iter().collect();
     // The guard must stay small and quick: nothing is parsed or loaded for it.
-    if words.get(1).is_some_and(|word| word == crate::keeper::protocol::SUBCOMMAND) {
-        crate::keeper::main()?;
+    if words.get(1).is_some_and(|word| word == crate::keeper::guard::SUBCOMMAND) {
+        crate::keeper::guard::main()?;
         return Ok(ExitCode::SUCCESS);
     }
     let bare = words.len() == 1;

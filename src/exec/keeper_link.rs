@@ -12,13 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::descriptor_limit::descriptor_limit_before;
 use super::process::Process;
-use super::shell::{is_resting, memory_file};
+use super::shell::memory_file;
 use super::socket::Socket;
 use crate::base::locks::LockExt;
 use crate::base::packed::put_paths;
-use crate::keeper::protocol::{
-    DONE, FAILED, HIDE, NOTE, PROBE, PROTECT, READY, Report, START, START_RESTING, SUBCOMMAND, Start, Step,
-};
+use crate::keeper::guard::SUBCOMMAND;
+use crate::keeper::protocol::{DONE, FAILED, GuardRequest, KeeperRequest, NOTE, READY, ReaperEvent, Start, Step};
 use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
 
@@ -85,7 +84,7 @@ impl KeeperLink {
             .spawn()
             .map_err(KeeperError::Launch)?;
         let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
-        guard.send(b"profile", &[encoded.as_fd()]).await.map_err(KeeperError::Launch)?;
+        guard.send(GuardRequest::Profile.encode(), &[encoded.as_fd()]).await.map_err(KeeperError::Launch)?;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
             Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, profile)),
             Ok(message) => Err(match message.strip_prefix(FAILED) {
@@ -128,7 +127,7 @@ impl KeeperLink {
 
     /// Makes paths read-only for everything that this keeper runs now or later. Without namespaces it changes nothing.
     pub async fn protect(&self, paths: &[PathBuf]) -> Result<(), KeeperError> {
-        self.order(PROTECT, paths).await
+        self.order(GuardRequest::Protect, paths).await
     }
 
     /// Hides secrets that have come into being since the last call of this.
@@ -139,15 +138,15 @@ impl KeeperLink {
             *missing = still_missing;
             new
         };
-        if new.is_empty() { Ok(()) } else { self.order(HIDE, &new).await }
+        if new.is_empty() { Ok(()) } else { self.order(GuardRequest::Hide, &new).await }
     }
 
-    async fn order(&self, order: &[u8], paths: &[PathBuf]) -> Result<(), KeeperError> {
+    async fn order(&self, request: GuardRequest, paths: &[PathBuf]) -> Result<(), KeeperError> {
         let mut encoded = Vec::new();
         put_paths(&mut encoded, paths);
         let encoded = memory_file(c"paths", &encoded).map_err(KeeperError::Prepare)?;
         let _one_at_a_time = self.ordering.lock().await;
-        self.guard.send(order, &[encoded.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
+        self.guard.send(request.encode(), &[encoded.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
         let answer = tokio::time::timeout(READY_WITHIN, self.guard.receive()).await;
         match answer.map_err(|_| KeeperError::NotReady)? {
             answer if answer == DONE => Ok(()),
@@ -161,7 +160,7 @@ impl KeeperLink {
     /// Has the keeper try to break every promise from inside. Returns which held.
     pub async fn probe(&self) -> Result<Vec<Finding>, KeeperError> {
         let (answer, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
-        self.socket.send(PROBE, &[theirs.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
+        self.socket.send(&KeeperRequest::Probe.encode(), &[theirs.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
         drop(theirs);
         let message = tokio::time::timeout(READY_WITHIN, answer.receive()).await.map_err(|_| KeeperError::NotReady)?;
         support::decode(&message).map_err(|_| KeeperError::Dead)
@@ -199,18 +198,17 @@ impl KeeperLink {
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         let mut all: Vec<BorrowedFd<'_>> = vec![description.as_fd(), theirs.as_fd()];
         all.extend(descriptors.iter().map(AsFd::as_fd));
-        let request = if is_resting(start) { START_RESTING } else { START };
-        if self.socket.send(request, &all).await.is_err() {
+        if self.socket.send(&start.request().encode(), &all).await.is_err() {
             self.mark_dead();
             return Err(KeeperError::Dead);
         }
         // Close our copies before we wait: while we hold the writing end of a pipe, its reader sees no end.
         drop((theirs, descriptors));
         let (message, master) = control.receive_with_descriptor().await;
-        match Report::decode(&message) {
-            Ok(Report::Started { pid }) => Ok((Process::new(control, pid), master)),
-            Ok(Report::Failed { step, errno }) => Err(failure(start, step, errno)),
-            Ok(Report::Exited { .. } | Report::Waiting { .. }) | Err(_) => {
+        match ReaperEvent::decode(&message) {
+            Ok(ReaperEvent::Started { pid }) => Ok((Process::new(control, pid), master)),
+            Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
+            Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();
                 Err(KeeperError::Dead)
             }

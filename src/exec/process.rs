@@ -4,7 +4,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use super::socket::Socket;
-use crate::keeper::protocol::{ExitStatus, Order, Report};
+use crate::keeper::protocol::{ExitStatus, Order, ReaperEvent};
 
 /// A running command with everything that descends from it. Dropping the last handle ends the tree.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Process {
         const LONGEST_ANSWER: Duration = Duration::from_secs(1);
         let mut life = self.life.clone();
         let before = life.borrow().answers;
-        self.order(Order::AskWaiting).await;
+        self.order(Order::AskInputAwaited).await;
         let answered = life.wait_for(|life| life.answers > before || life.gone);
         match tokio::time::timeout(LONGEST_ANSWER, answered).await {
             Ok(Ok(life)) => life.waiting && !life.gone,
@@ -116,13 +116,13 @@ async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
             // Every handle was dropped. Closing our end tells the reaper to end the tree.
             () = life.closed() => return,
         };
-        match Report::decode(&message) {
-            Ok(Report::Exited { status, running }) => {
+        match ReaperEvent::decode(&message) {
+            Ok(ReaperEvent::Exited { status, running }) => {
                 life.send_modify(|life| life.exited = Some(Exited { status, running }));
             }
-            Ok(Report::Waiting { waiting }) => life.send_modify(|life| {
+            Ok(ReaperEvent::InputAwaited { awaited }) => life.send_modify(|life| {
                 life.answers += 1;
-                life.waiting = waiting;
+                life.waiting = awaited;
             }),
             Ok(_) => {}
             Err(_) => {

@@ -1,17 +1,18 @@
-//! Who descends from this process. Read from `/proc`, because the kernel keeps the tree and we only ask.
+//! The descendants of the calling process. The kernel keeps the tree of processes; we read it from `/proc`.
 
 use std::collections::HashMap;
 
-use super::sys::{self, Waited};
+use super::descriptors;
+use super::processes::{self, Waited};
 
-/// Every living descendant of the calling process, zombies left out, in the order of their pids.
+/// Every living descendant of the calling process, without zombies, sorted by pid.
 pub fn living() -> Vec<i32> {
     let mut pids: Vec<i32> = living_processes().into_iter().map(|process| process.pid).collect();
     pids.sort_unstable();
     pids
 }
 
-/// One pass over the table: a fork bomb leaves tens of thousands of entries.
+/// Makes a single pass over the table of processes, because a fork bomb leaves tens of thousands of entries.
 fn living_processes() -> Vec<Process> {
     let mut by_parent: HashMap<i32, Vec<Process>> = HashMap::new();
     for process in all_processes() {
@@ -30,13 +31,13 @@ fn living_processes() -> Vec<Process> {
     found
 }
 
-/// The direct children of the calling process, zombies left out.
+/// The direct children of the calling process, without zombies.
 pub fn children() -> Vec<i32> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
     all_processes().iter().filter(|process| process.parent == own && !process.dead).map(|process| process.pid).collect()
 }
 
-/// The descendants of every child of the calling process, one list a child, without the child itself.
+/// For each child of the calling process, the descendants of that child (without the child itself).
 pub fn trees() -> Vec<Vec<i32>> {
     let parents = all_processes();
     let below = |root: i32| {
@@ -52,35 +53,35 @@ pub fn trees() -> Vec<Vec<i32>> {
     children().into_iter().map(below).collect()
 }
 
-/// Kills until no child is left. Orphans come to us as their sub-reaper, so what forks while we look is met in the next
-/// round.
+/// Kills until no child is left. We are the sub-reaper, so orphans become our children, and a process that was forked
+/// while we read `/proc` is killed in the next round.
 pub fn end_all() {
     loop {
         kill_all();
         loop {
-            match sys::wait_any() {
+            match processes::wait_any() {
                 Waited::Ended { .. } => {}
                 Waited::NoneYet => break,
                 Waited::NoChildren => return,
             }
         }
-        sys::wait_for(&[], Some(1));
+        descriptors::wait_for(&[], Some(1));
     }
 }
 
-/// Kills every living descendant, whole process groups first: a group dies in one step of the kernel, so a program that
-/// forks faster than we can read `/proc` does not outrun us.
+/// Kills every living descendant, and whole process groups before single processes. The kernel kills a group in one step,
+/// so a program that forks faster than we can read `/proc` does not escape.
 pub fn kill_all() {
-    let own = sys::own_group();
+    let own = processes::own_group();
     let living = living_processes();
     let mut groups: Vec<i32> = living.iter().map(|process| process.group).collect();
     groups.sort_unstable();
     groups.dedup();
     for group in groups.into_iter().filter(|group| *group > 1 && *group != own) {
-        sys::kill(-group, libc::SIGKILL);
+        processes::kill(-group, libc::SIGKILL);
     }
     for process in living {
-        sys::kill(process.pid, libc::SIGKILL);
+        processes::kill(process.pid, libc::SIGKILL);
     }
 }
 
@@ -96,7 +97,7 @@ fn all_processes() -> Vec<Process> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).filter_map(process).collect()
 }
 
-/// From `/proc/PID/stat`: the name in parentheses may contain anything, so the fields are counted from the last `)`.
+/// Reads `/proc/PID/stat`. The name in parentheses may contain anything, so we count fields from the last `)`.
 fn process(pid: i32) -> Option<Process> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after = stat.iter().rposition(|byte| *byte == b')')? + 2;

@@ -1,159 +1,180 @@
-//! The guard: outside every restriction, it makes the keeper, watches it and the server's socket, and when either goes
-//! it ends everything it has adopted. It does nothing else, so there is nothing in it that a command could reach.
+//! The guard, which runs outside every restriction of the session.
+//!
+//! It creates the keeper, with namespaces and a control group where the profile asks for them. When the server finds a
+//! new protected name or secret, the guard mounts over it inside the session, which nobody inside can do. When the server
+//! or the keeper is gone, the guard kills everything it has adopted. It reads only what the server sends it, so a command
+//! has no way to talk to it.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
-use super::protocol::{DONE, FAILED, HIDE};
-use super::sys::{self, Forked, Waited};
-use super::{descendants, keep};
+use super::processes::{self, Forked, Waited};
+use super::protocol::{DONE, FAILED, GuardRequest};
+use super::{descendants, descriptors, keeper, packets, signals};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
-use crate::sandbox::namespaces::{self, Door};
+use crate::sandbox::namespaces::{self, NamespaceHandles};
 use crate::sandbox::{self, Doing, Failure, Level, Profile};
 
-/// Entry point of the hidden subcommand; descriptor 0 is the session's socket, descriptor 1 the guard's own, over which
-/// the profile comes.
+/// The hidden subcommand that makes our binary a guard. If the server has raised its limit of open files, the limit that
+/// commands get follows as an argument.
+pub const SUBCOMMAND: &str = "__guard";
+
+/// Entry point of [`SUBCOMMAND`]. Descriptor 0 is the keeper's socket to the server, descriptor 1 the guard's own.
 pub fn main() -> io::Result<()> {
-    sys::set_name(c"testudo-guard");
-    // Away from the server's process group: a client that kills the whole group must not kill the guard with it.
+    processes::set_name(c"testudo-guard");
+    // Leave the server's process group: a client that kills the whole group must not kill the guard with it.
     let _ = rustix::process::setsid();
     lower_descriptor_limit();
-    let (socket, orders) = take_sockets()?;
-    sys::become_sub_reaper();
-    let ward = match make_keeper(&socket, &orders) {
-        Ok(made) => made,
+    let (keeper_socket, own_socket) = take_sockets()?;
+    processes::become_sub_reaper();
+    let keeper = match create_keeper(&keeper_socket, &own_socket) {
+        Ok(keeper) => keeper,
         Err(failure) => {
-            sys::send_message(&socket, &[FAILED, failure.to_string().as_bytes()].concat());
+            packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
             descendants::end_all();
             return Ok(());
         }
     };
-    let signals = sys::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
+    let signals = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     loop {
-        let sources =
-            [(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::empty()), (orders.as_fd(), PollFlags::IN)];
-        let ready = sys::wait_for(&sources, None);
-        while sys::next_signal(&signals).is_some() {}
-        let mut over = ready[1].intersects(PollFlags::HUP | PollFlags::ERR);
-        loop {
-            match sys::wait_any() {
-                Waited::Ended { pid, .. } => over |= pid == ward.keeper,
-                Waited::NoneYet => break,
-                Waited::NoChildren => {
-                    over = true;
-                    break;
-                }
-            }
-        }
-        over |= ready[2].intersects(PollFlags::HUP | PollFlags::ERR);
-        if over {
+        let sources = [
+            (signals.as_fd(), PollFlags::IN),
+            (keeper_socket.as_fd(), PollFlags::empty()),
+            (own_socket.as_fd(), PollFlags::IN),
+        ];
+        let ready = descriptors::wait_for(&sources, None);
+        while signals::next_signal(&signals).is_some() {}
+        let hung_up = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR);
+        let keeper_ended = reap(keeper.pid);
+        if keeper_ended || hung_up(ready[1]) || hung_up(ready[2]) {
             descendants::end_all();
-            ward.cgroup.iter().for_each(Cgroup::remove);
+            keeper.cgroup.iter().for_each(Cgroup::remove);
             return Ok(());
         }
         if ready[2].contains(PollFlags::IN) {
-            obey(&orders, ward.door.as_ref());
+            change_mounts(&own_socket, keeper.namespaces.as_ref());
         }
     }
 }
 
-/// Whom it guards, and by what means.
-struct Ward {
-    keeper: i32,
-    /// Into its namespaces, where it has any.
-    door: Option<Door>,
-    /// Where the kernel counts it, if there is such a place.
+/// The keeper, as the guard knows it.
+struct Keeper {
+    pid: i32,
+    /// `None` at the levels without namespaces.
+    namespaces: Option<NamespaceHandles>,
+    /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
 }
 
-/// Forks the keeper, in namespaces of its own where the profile asks for them, and lets it go on once its users are
-/// known to the kernel.
-fn make_keeper(socket: &OwnedFd, orders: &OwnedFd) -> Result<Ward, Failure> {
-    let profile = receive_profile(orders).doing(|| "receive the session's profile".to_owned())?;
+/// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
+/// its id maps and put it into a control group.
+fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
+    let profile = receive_profile(own_socket).doing(|| "receive the session's profile".to_owned())?;
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
-    let (released, release) = pipe().doing(|| "make a pipe".to_owned())?;
+    let (released, release) = pipe().doing(|| "create a pipe".to_owned())?;
     let forked = match profile.level {
         Level::Full => match namespaces::fork_inside(&profile)? {
             0 => Forked::Child,
             child => Forked::Parent { child },
         },
-        Level::Landlock | Level::None => sys::fork().doing(|| "fork the keeper".to_owned())?,
+        Level::Landlock | Level::None => processes::fork().doing(|| "fork the keeper".to_owned())?,
     };
     match forked {
         Forked::Child => {
-            sys::close(orders);
+            descriptors::close(own_socket);
             drop(release);
-            keep::main(socket, &profile, released)
+            keeper::main(keeper_socket, &profile, released)
         }
         Forked::Parent { child } => {
-            let mut door = None;
-            let counted = profile.level != Level::None;
-            let cgroup = counted.then(|| Cgroup::make(&profile.limits)).flatten();
-            // A group that does not take it counts nothing; the other limits hold without it.
+            let limited = profile.level != Level::None;
+            let cgroup = limited.then(|| Cgroup::make(&profile.limits)).flatten();
+            // A group that the keeper cannot join is useless. The other limits hold without it.
             let cgroup = cgroup.filter(|cgroup| cgroup.add(child).inspect_err(|_| cgroup.remove()).is_ok());
+            let mut namespaces = None;
             if profile.level == Level::Full {
                 namespaces::map_ids(child)?;
-                door = Some(Door::of(child)?);
+                namespaces = Some(NamespaceHandles::open(child)?);
             }
-            rustix::io::write(&release, keep::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(Ward { keeper: child, door, cgroup })
+            rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
+            Ok(Keeper { pid: child, namespaces, cgroup })
         }
     }
 }
 
-/// Protects or hides paths for the running session, from a process of its own that enters its namespaces, and answers.
-fn obey(orders: &OwnedFd, door: Option<&Door>) {
-    let Ok((order, content)) = receive_content(orders) else { return };
-    if matches!(sys::fork(), Ok(Forked::Child)) {
+/// Reaps the children that have ended. Returns whether the keeper was one of them or no child is left.
+fn reap(keeper: i32) -> bool {
+    let mut ended = false;
+    loop {
+        match processes::wait_any() {
+            Waited::Ended { pid, .. } => ended |= pid == keeper,
+            Waited::NoneYet => return ended,
+            Waited::NoChildren => return true,
+        }
+    }
+}
+
+/// Makes paths read-only or hides them for the running session, and answers the server. A forked child does it: a process
+/// that has entered the session's namespaces cannot come back.
+fn change_mounts(own_socket: &OwnedFd, namespaces: Option<&NamespaceHandles>) {
+    let Ok((request, content)) = receive_content(own_socket) else { return };
+    if matches!(processes::fork(), Ok(Forked::Child)) {
         let work = || -> Result<(), Failure> {
             let paths = Reader(&content).paths().map_err(io::Error::other).doing(|| "read the paths".to_owned())?;
-            // Without namespaces there are no mounts to change, and the server knows.
-            let Some(door) = door else { return Ok(()) };
-            door.enter()?;
-            if order == HIDE { sandbox::hide(&paths) } else { sandbox::read_only(&paths) }
+            // Without namespaces there are no mounts to change. The server knows that.
+            let Some(namespaces) = namespaces else { return Ok(()) };
+            namespaces.enter()?;
+            match request {
+                GuardRequest::Hide => sandbox::hide(&paths),
+                GuardRequest::Protect => sandbox::read_only(&paths),
+                GuardRequest::Profile => Err(io::Error::from(io::ErrorKind::InvalidInput))
+                    .doing(|| "change the session's profile".to_owned()),
+            }
         };
         match work() {
-            Ok(()) => sys::send_message(orders, DONE),
-            Err(failure) => sys::send_message(orders, &[FAILED, failure.to_string().as_bytes()].concat()),
+            Ok(()) => packets::send(own_socket, DONE),
+            Err(failure) => packets::send(own_socket, &[FAILED, failure.to_string().as_bytes()].concat()),
         }
-        sys::exit(0);
+        processes::exit(0);
     }
 }
 
-fn receive_profile(orders: &OwnedFd) -> io::Result<Profile> {
-    let (_, content) = receive_content(orders)?;
-    Profile::decode(&content).map_err(io::Error::other)
+fn receive_profile(own_socket: &OwnedFd) -> io::Result<Profile> {
+    match receive_content(own_socket)? {
+        (GuardRequest::Profile, content) => Profile::decode(&content).map_err(io::Error::other),
+        (GuardRequest::Protect | GuardRequest::Hide, _) => Err(io::ErrorKind::InvalidInput.into()),
+    }
 }
 
-/// A message, and what is in the memory file that comes with it.
-fn receive_content(orders: &OwnedFd) -> io::Result<(Vec<u8>, Vec<u8>)> {
+/// Receives a request, and reads the memory file that comes with it.
+fn receive_content(own_socket: &OwnedFd) -> io::Result<(GuardRequest, Vec<u8>)> {
     let mut message = [0; 16];
-    let (count, mut descriptors) = sys::receive(orders, &mut message)?;
+    let (count, mut descriptors) = packets::receive(own_socket, &mut message)?;
+    let request = GuardRequest::decode(&message[..count]).map_err(io::Error::other)?;
     let mut bytes = Vec::new();
     std::fs::File::from(descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut bytes)?;
-    Ok((message[..count].to_vec(), bytes))
+    Ok((request, bytes))
 }
 
-/// Back to what commands had before the server raised its own limit.
+/// Sets the limit of open files back to what it was before the server raised its own.
 fn lower_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     if let Some(limit) = std::env::args().nth(2).and_then(|word| word.parse().ok()) {
-        // A limit can always be lowered.
+        // Every process may lower its limits, so this does not fail.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), ..getrlimit(Resource::Nofile) });
     }
 }
 
-/// Moves the sockets away from descriptors 0 and 1 and leaves nothing else open: descriptor 2 is the server's log.
+/// Moves the sockets away from descriptors 0 and 1, and closes everything else but descriptor 2, the server's log.
 fn take_sockets() -> io::Result<(OwnedFd, OwnedFd)> {
-    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let orders = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 4)?;
+    let keeper_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let own_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 4)?;
     let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     drop(null);
-    sys::close_from(5);
-    Ok((socket, orders))
+    descriptors::close_from(5);
+    Ok((keeper_socket, own_socket))
 }

@@ -1,26 +1,30 @@
-//! The parent of a session's commands, in processes of their own: no async, no threads, no logging.
+//! The processes between the server and a session's commands. No async, no threads, no logging.
 //!
 //! ```text
-//! server ──socket──► guard ──► keeper ──► reaper (one per call) ──► shell ──► …
+//! server ──socket──► guard ──► keeper ──► reaper (one per command) ──► shell ──► …
 //! ```
 //!
-//! 1. The *guard* ([`guard`]) is our own binary started again. It stays outside every restriction, makes the keeper,
-//!    and ends everything when either the server's socket or the keeper goes.
-//! 2. The *keeper* ([`keep`]) starts a reaper for every request that comes over the socket.
-//! 3. A *reaper* ([`reaper`]) is the sub-reaper of exactly one call: whatever the call leaves behind becomes its child,
-//!    so "the whole tree" is a thing the kernel keeps for us. It talks to the server over a socket of its own.
+//! 1. The *guard* ([`guard`]) is our own binary, started again. It stays outside every restriction. It creates the
+//!    keeper, changes the session's mounts on request, and kills everything when the server or the keeper is gone.
+//! 2. The *keeper* ([`keeper`]) restricts itself once, then forks a reaper for each command that the server requests.
+//!    It kills what exceeds the limits of the session ([`session_limits`]).
+//! 3. A *reaper* ([`reaper`]) starts one command and is its sub-reaper: every orphan of the command becomes the reaper's
+//!    child, so the kernel itself tracks which processes belong to the command. The server talks to each reaper over a
+//!    socket of its own. A reaper decides nothing: the server times how long a command may take, the reaper obeys.
 //!
-//! What travels is in [`protocol`].
+//! [`protocol`] defines every message. [`processes`], [`signals`], [`packets`] and [`descriptors`] are safe wrappers of
+//! the system calls that the three roles share.
 
 mod descendants;
-mod guard;
-mod keep;
+mod descriptors;
+pub mod guard;
+mod input_wait;
+mod keeper;
+mod packets;
+mod processes;
 pub mod protocol;
+mod pty;
 mod reaper;
+mod session_limits;
+mod signals;
 mod spawn;
-mod sys;
-mod terminal;
-mod usage;
-mod waiting;
-
-pub use guard::main;

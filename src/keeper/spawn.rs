@@ -1,4 +1,4 @@
-//! Starting the command itself: `posix_spawn`, which needs no copy of our memory, in a session of its own.
+//! Starts the command itself, in a session of its own. `posix_spawn` does not copy our memory as `fork` would.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::io;
@@ -8,14 +8,15 @@ use std::os::unix::ffi::OsStrExt;
 
 use super::protocol::Start;
 
-/// A descriptor and the number it shall have in the command.
+/// A descriptor, and its number in the command.
 pub struct Placement<'a> {
     pub descriptor: &'a OwnedFd,
     pub at: i32,
 }
 
-/// Own session and process group, every signal as a fresh login would have it. A terminal, opened by path as the new
-/// session's first, becomes its controlling terminal and its stdin, stdout and stderr; without one there is none.
+/// The command gets its own session and process group, with no signal blocked or ignored. `terminal` is the path of a
+/// terminal: the command opens it as stdin, stdout and stderr, and because its session has no terminal yet, it becomes the
+/// controlling terminal. Without a path the command has no controlling terminal.
 pub fn spawn(start: &Start, placements: &[Placement<'_>], terminal: Option<&CStr>) -> io::Result<i32> {
     let program = c_string(&start.program)?;
     let arguments = start.arguments.iter().map(|word| c_string(word)).collect::<io::Result<Vec<_>>>()?;

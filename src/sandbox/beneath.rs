@@ -1,20 +1,21 @@
-//! Touching files in a tree that a command may be changing at the same time: by handles below the root, links nowhere
-//! followed, so that neither a link nor a race leads us out of it.
+//! Reads and replaces files in a tree that a command may be changing at the same time. Every access goes through directory
+//! handles below the root and follows no symbolic link, so neither a link nor a race leads outside the root.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use crate::base::random;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
 
-/// The directory that a path is in, and its name there.
+/// A file, by a handle of its directory and its name there. The file need not exist.
 pub struct Place<'a> {
     directory: OwnedFd,
     name: &'a Path,
 }
 
-/// Makes the directories that a path below the root needs.
+/// Creates the directories between the root and a path below it.
 pub fn make_parents(root: &Path, path: &Path) -> io::Result<()> {
     let inside = |above: &&Path| above.starts_with(root) && *above != root && *above != path;
     let mut missing: Vec<&Path> = path.ancestors().filter(inside).collect();
@@ -29,7 +30,7 @@ pub fn make_parents(root: &Path, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Larger files are not configuration.
+/// Configuration files are smaller. The rest of a larger file is ignored.
 const LARGEST: u64 = 1 << 20;
 
 impl<'a> Place<'a> {
@@ -41,11 +42,10 @@ impl<'a> Place<'a> {
         let root = rustix::fs::open(root, flags, Mode::empty())?;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let directory = openat2(root, parent, flags, Mode::empty(), resolve)?;
-        // Only the last name is ours to use: the file name of a path is where the path itself says it is.
-        Ok(Self { directory, name: Path::new(path.file_name().unwrap_or(name.as_os_str())) })
+        Ok(Self { directory, name })
     }
 
-    /// The content of a regular file of bearable size.
+    /// The content of a regular file, up to a limit.
     pub fn read(&self) -> io::Result<Vec<u8>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = File::from(rustix::fs::openat(&self.directory, self.name, flags, Mode::empty())?);
@@ -57,9 +57,9 @@ impl<'a> Place<'a> {
         Ok(bytes)
     }
 
-    /// Puts a file with this content and mode where whatever is there now was.
+    /// Writes a file with this content and mode, in place of what exists there now.
     pub fn replace(&self, content: &[u8], mode: u32) -> io::Result<()> {
-        let temporary = format!(".testudo-{:08x}", rand_suffix());
+        let temporary = format!(".testudo-{}", random::hex::<8>());
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode & 0o7777);
         let mut file = File::from(rustix::fs::openat(&self.directory, temporary.as_str(), flags, mode)?);
@@ -72,13 +72,13 @@ impl<'a> Place<'a> {
         Ok(moved?)
     }
 
-    /// Puts a link where whatever is there now was.
+    /// Creates a symbolic link. What exists there now is moved aside.
     pub fn replace_by_link(&self, target: &Path) -> io::Result<()> {
         let _ = self.move_aside();
         Ok(rustix::fs::symlinkat(target, &self.directory, self.name)?)
     }
 
-    /// Gives it a name that nothing believes in, and says which.
+    /// Renames it to `….untrusted`, a name that no program looks for, and returns the new name.
     pub fn move_aside(&self) -> io::Result<PathBuf> {
         let name = self.name.as_os_str().to_string_lossy();
         for number in 1..100 {
@@ -91,12 +91,6 @@ impl<'a> Place<'a> {
         }
         Err(io::ErrorKind::AlreadyExists.into())
     }
-}
-
-fn rand_suffix() -> u32 {
-    let mut bytes = [0; 4];
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    u32::from_le_bytes(bytes)
 }
 
 #[cfg(test)]

@@ -1,10 +1,13 @@
-//! Directories in which tools keep what they have downloaded and compiled. Writable, because nothing builds without
-//! them; content only, because a program or a configuration file planted there would run outside.
+//! Directories in which tools keep what they have downloaded and compiled. Commands may write them, because builds fail
+//! without them. Only directories of pure content are listed: a program or configuration file that a command planted in
+//! one would later run outside the sandbox.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Which program makes which cache; where it is installed, a missing cache is made for it.
+use crate::base::search_path;
+
+/// Which program uses which cache. If the program is installed and its cache is missing, we create the cache.
 const MAKERS: [(&str, &str); 12] = [
     ("~/.cargo", "cargo"),
     ("~/.npm", "npm"),
@@ -20,25 +23,23 @@ const MAKERS: [(&str, &str); 12] = [
     ("~/.cache/ccache", "ccache"),
 ];
 
-/// Variables that move a part of the home directory elsewhere.
+/// Variables that move a cache out of the home directory.
 const MOVED: [(&str, &str); 3] = [("CARGO_HOME", "~/.cargo"), ("GOPATH", "~/go"), ("XDG_CACHE_HOME", "~/.cache")];
 
-/// The caches that exist, after those of installed tools have been made.
+/// Creates the caches of installed tools, and returns all caches that exist.
 pub fn directories<'a>(
     written: &[String],
     home: Option<&Path>,
     variable: impl Fn(&str) -> Option<&'a OsStr>,
 ) -> Vec<PathBuf> {
-    let installed = |program: &str| {
-        let path = variable("PATH").unwrap_or_default();
-        std::env::split_paths(path).any(|directory| directory.join(program).is_file())
-    };
+    let programs = search_path::directories(variable("PATH").unwrap_or_default());
+    let installed = |program: &str| search_path::find(&programs, program).is_some();
     let mut found = Vec::new();
     for text in written {
         let Some(path) = locate(text, home, &variable) else { continue };
         let maker = MAKERS.iter().find(|(prefix, _)| Path::new(text).starts_with(prefix));
         if !path.exists() && maker.is_some_and(|(_, program)| installed(program)) {
-            // One that cannot be made is one that the tool will complain about itself.
+            // If this fails, the tool will report it.
             let _ = std::fs::create_dir_all(&path);
         }
         found.extend(path.canonicalize().ok().filter(|path| path.is_dir()));
@@ -72,7 +73,7 @@ mod tests {
         for directory in [&home, &cargo, &bin, &home.join(".cache/bazel")] {
             std::fs::create_dir_all(directory).unwrap();
         }
-        std::fs::write(bin.join("cargo"), "").unwrap();
+        std::os::unix::fs::symlink("/bin/sh", bin.join("cargo")).unwrap();
         let variables = [("CARGO_HOME", cargo.clone()), ("PATH", bin)];
         let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, path)| path.as_os_str());
         let written = ["~/.cargo/registry", "~/.npm/_cacache", "~/.cache/bazel"].map(str::to_owned);

@@ -1,4 +1,4 @@
-//! What a superuser could do beyond file permissions, given up.
+//! Drops the capabilities of the keeper, and so of all its commands.
 
 use std::io;
 
@@ -7,8 +7,8 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use super::Level;
 use super::failure::{Doing, Failure};
 
-/// Without these root cannot do ordinary file work: write in a project of another user, unpack an archive with owners,
-/// run a test as somebody else. Inside the user namespace they reach no further than the mounts do.
+/// Root needs these for ordinary work: to write in a project of another user, to unpack an archive with its owners, to run
+/// a test as another user. In the session's user namespace they give no access beyond what the mounts allow.
 const FILE_WORK: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -17,7 +17,7 @@ const FILE_WORK: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETGID);
 
-/// What stays at a level, for the user we are.
+/// The capabilities that we keep at a level, as the user that we run as.
 pub fn kept(level: Level) -> CapabilitySet {
     let root_inside = level == Level::Full && rustix::process::geteuid().is_root();
     if root_inside { FILE_WORK } else { CapabilitySet::empty() }
@@ -35,8 +35,8 @@ pub fn drop(level: Level) -> Result<(), Failure> {
     set_capabilities(None, sets).doing(|| "drop the capabilities".to_owned())
 }
 
-/// `false` when the kernel knows no capability of that number. An ordinary user may not touch the set, and need not:
-/// without new privileges nothing of it can be gained.
+/// Returns `false` when there is nothing more to drop: the kernel knows no capability of that number, or an ordinary user
+/// may not change the set. An ordinary user need not, because with `no_new_privs` no program gains a capability.
 fn drop_from_bounding_set(number: u64) -> Result<bool, Failure> {
     // SAFETY: prctl with integer arguments only.
     if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, number, 0, 0, 0) } == 0 {

@@ -1,23 +1,25 @@
-//! The kernel's own count of a session's processes and memory, where somebody has delegated a control group to us: a
-//! systemd user session does, so does being root on a machine whose groups are writable. A group is made beside the one we
-//! are in, because one that has processes of its own can pass no limits on.
+//! A control group (version 2), in which the kernel counts the processes and memory of a session. We can create one if a
+//! group was delegated to us, as a systemd user session does, or if we are root and the groups are writable.
+//!
+//! The new group may have to be a sibling of the group we are in: the kernel does not enable controllers below a group that
+//! has processes of its own.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::limits::Limits;
 
-/// A group of the session's own.
+/// The control group of one session.
 pub struct Cgroup {
     path: PathBuf,
 }
 
-/// Where version 2 is mounted: alone, or beside version 1.
+/// Where version 2 is mounted: by itself, or beside version 1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 const NAME: &str = "testudo-";
 
 impl Cgroup {
-    /// None where nothing is delegated; the limits of single processes and the keeper's count hold there.
+    /// `None` if we may not create a group. The limits of single processes and the keeper's own count hold without it.
     pub fn make(limits: &Limits) -> Option<Self> {
         let root = MOUNTS.iter().map(Path::new).find(|mount| mount.join("cgroup.controllers").exists())?;
         let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -26,8 +28,8 @@ impl Cgroup {
     }
 
     fn make_in(parent: &Path, name: &str, limits: &Limits) -> io::Result<Self> {
-        let passed_on = std::fs::read_to_string(parent.join("cgroup.subtree_control"))?;
-        if !["memory", "pids"].iter().all(|wanted| passed_on.split_whitespace().any(|has| has == *wanted)) {
+        let controllers = std::fs::read_to_string(parent.join("cgroup.subtree_control"))?;
+        if !["memory", "pids"].iter().all(|wanted| controllers.split_whitespace().any(|has| has == *wanted)) {
             return Err(io::ErrorKind::Unsupported.into());
         }
         remove_abandoned(parent);
@@ -35,30 +37,30 @@ impl Cgroup {
         std::fs::create_dir(&group.path)?;
         let set = || -> io::Result<()> {
             std::fs::write(group.path.join("pids.max"), limits.processes.to_string())?;
-            // A little above the limit: the keeper ends what exceeds it with a reason, this is the wall behind.
+            // A little above the limit, so that the keeper acts first: it can tell the agent the reason.
             std::fs::write(group.path.join("memory.max"), (limits.memory + limits.memory / 20).to_string())
         };
         if let Err(error) = set() {
             group.remove();
             return Err(error);
         }
-        // Not every kernel counts swap.
+        // Some kernels do not count swap, and this file is missing there.
         let _ = std::fs::write(group.path.join("memory.swap.max"), "0");
         Ok(group)
     }
 
-    /// Everything that the process starts from now on is counted here.
+    /// Moves the process into the group, with everything that it will start.
     pub fn add(&self, pid: i32) -> io::Result<()> {
         std::fs::write(self.path.join("cgroup.procs"), pid.to_string())
     }
 
-    /// For a group without processes.
+    /// The group must have no processes left.
     pub fn remove(&self) {
         let _ = std::fs::remove_dir(&self.path);
     }
 }
 
-/// Groups that might pass limits on to one of ours: our own, and the one it is in.
+/// Groups that may allow us to create a group with limits: our own group, and its parent.
 fn parents(root: &Path, membership: &str) -> Vec<PathBuf> {
     let Some(own) = membership.lines().find_map(|line| line.strip_prefix("0::/")) else { return Vec::new() };
     let own = root.join(own);
@@ -66,7 +68,7 @@ fn parents(root: &Path, membership: &str) -> Vec<PathBuf> {
     [own].into_iter().chain(above).collect()
 }
 
-/// Groups of guards that were killed; one that still has processes cannot be removed and is not.
+/// Removes the groups of guards that were killed. The kernel refuses to remove a group that still has processes.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
@@ -79,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_is_made_where_limits_are_passed_on() {
+    fn a_group_is_created_where_the_controllers_are_enabled() {
         let world = tempfile::tempdir().unwrap();
         let root = world.path();
         std::fs::create_dir_all(root.join("slice/scope")).unwrap();

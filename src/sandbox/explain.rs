@@ -1,18 +1,18 @@
-//! Why something was refused, when the sandbox knows that it was the one who refused it. It looks for a path or the
-//! network in what a failed command said, and is silent when the profile does not settle the matter.
+//! Explains a command's error when the sandbox caused it. It looks for a path or the network in the command's error
+//! messages. It says nothing when the profile does not prove that the sandbox was the cause.
 
 use std::path::{Path, PathBuf};
 
 use super::{Level, Network, Profile};
 use crate::base::lexical;
 
-/// How the kernel's refusals read in English, as `strerror` has them.
+/// The kernel's refusals, as `strerror` words them in English.
 const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
-/// How a name that could not be looked up reads, besides the refusals.
+/// How programs report that a host name could not be looked up.
 const NO_NAME: [&str; 4] =
     ["Temporary failure in name resolution", "Could not resolve host", "Name or service not known", "getaddrinfo"];
 
-/// One sentence, or nothing.
+/// One sentence for the agent, or `None`.
 pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
     if profile.level == Level::None && profile.network == Network::On {
         return None;
@@ -42,7 +42,8 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
         let name = name.display();
         return Some(format!("commands cannot write {name} (sandbox.protect); the file tools ask before they do"));
     }
-    // The kernel says the same when the file's own mode forbids it, so only what the mounts say is certain.
+    // Mounts refuse with "Read-only file system", Landlock with "Permission denied". The mode of the file can cause the
+    // latter too, so `is_ours_to_write` checks the mode.
     let certain = refusal == REFUSALS[0] || profile.level == Level::Landlock && refusal == REFUSALS[1];
     if profile.level == Level::None || !certain || profile.is_writable(path) || !is_ours_to_write(path) {
         return None;
@@ -56,13 +57,13 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
     })
 }
 
-/// Whether the file's own mode would have let us: then it was the sandbox that did not.
+/// Whether the mode of the file allows us to write it. If so, the sandbox must have refused it.
 fn is_ours_to_write(path: &Path) -> bool {
     let existing = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// What looks like a path in a message: in quotes, or a word between blanks and colons.
+/// Everything in a message that looks like a path: quoted text, and words between spaces, colons and commas.
 fn paths(line: &str, cwd: &Path) -> Vec<PathBuf> {
     let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
     let words = line.split([' ', ':', ',']).filter(|word| word.contains('/') || word.starts_with('.'));
@@ -98,9 +99,19 @@ mod tests {
         assert!(explained("bash: .git/hooks/x: Read-only file system").contains("sandbox.protect"));
         let python = "PermissionError: [Errno 30] Read-only file system: '/p/.git/hooks/x'";
         assert!(explained(python).contains("sandbox.protect"));
-        if rustix::process::getuid().is_root() {
-            assert!(explained("touch: cannot touch '/usr/x': Read-only file system").contains("/usr/x is outside"));
-            assert!(explained("bash: line 1: ../x: Read-only file system").contains("/x is outside"));
+    }
+
+    #[test]
+    fn a_file_that_only_the_sandbox_refuses_is_outside() {
+        let world = tempfile::tempdir().unwrap();
+        let (file, cwd) = (world.path().join("x"), world.path().join("p"));
+        let profile = Profile { private_tmp: false, tmp: "/t".into(), ..profile() };
+        for line in [
+            &format!("touch: cannot touch '{}': Read-only file system", file.display()),
+            "bash: line 1: ../x: Read-only file system",
+        ] {
+            let explained = explain(&profile, &cwd, line).unwrap_or_default();
+            assert!(explained.starts_with(&format!("{} is outside", file.display())), "{line}: {explained}");
         }
     }
 

@@ -1,6 +1,6 @@
 use std::io;
 
-/// A step that did not work. Its text reaches the agent, so it says what was being done, to what, and why it failed.
+/// A step that failed. The agent reads the text, so it says what was being done, to which path, and why it failed.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {doing}: {error}")]
 pub struct Failure {
@@ -8,7 +8,7 @@ pub struct Failure {
     error: io::Error,
 }
 
-/// Says what was being done when something failed; the words fit after "failed to".
+/// Adds to an error what was being done. The words must fit after "failed to".
 pub trait Doing<T> {
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, Failure>;
 }

@@ -1,25 +1,28 @@
-//! Which keys of a git configuration make git run something. An agent's ordinary git work writes `.git/config`, so it
-//! cannot be read-only; what matters is that no such key comes in by the way.
+//! Which settings of a git configuration make git run a program. Ordinary git commands write `.git/config`, so it cannot
+//! be read-only. Instead we look for such settings after a command has changed it.
 
 use std::ops::RangeInclusive;
 
-/// One setting: section, subsection and key in one, as `git config` writes it, and the value.
+use crate::base::wildcard;
+
+/// One setting.
 #[derive(Clone, Debug)]
 pub struct Setting {
+    /// Section, subsection and key, joined by dots as in the arguments of `git config`.
     pub name: String,
     pub value: String,
-    /// Counted from 0.
+    /// The lines it takes up in the file, counted from 0.
     lines: RangeInclusive<usize>,
 }
 
-/// Where it stands does not matter.
+/// The position in the file does not matter.
 impl PartialEq for Setting {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.value == other.value
     }
 }
 
-/// Keys by section; `*` is any subsection or key.
+/// Settings that make git run a program; `*` stands for any text.
 const RUNS: &[&str] = &[
     "core.hookspath",
     "core.fsmonitor",
@@ -65,25 +68,26 @@ const RUNS: &[&str] = &[
     "lfs.extension.*",
 ];
 
-/// Keys that run something only with such a value.
+/// Settings that make git run a program only if the value begins with this text or the name contains it.
 const RUNS_WITH: &[(&str, &str)] = &[("submodule.*.update", "!"), ("remote.*.url", "ext::"), ("url.*", "ext::")];
 
-/// Settings that make git run something and were not there before; an error when the text is no git configuration.
+/// The settings that make git run a program and that the text before did not have. If git could not read the new text, the
+/// error is the number of the line.
 pub fn gained(before: &str, after: &str) -> Result<Vec<Setting>, usize> {
     let known = parse(before).unwrap_or_default();
     let new = parse(after)?.into_iter().filter(|setting| runs(setting) && !known.contains(setting));
     Ok(new.collect())
 }
 
-/// The text without everything that makes git run something, for a repository that never had a better one. Nothing is
-/// left of a text that git would not read.
+/// The text without the settings that make git run a program, for a new repository, which has no older version to put back.
+/// The result is empty if git could not read the text.
 pub fn harmless(text: &str) -> String {
     let Ok(settings) = parse(text) else { return String::new() };
     let mut lines: Vec<Option<&str>> = text.lines().map(Some).collect();
     for setting in settings.iter().filter(|setting| runs(setting)) {
         for number in setting.lines.clone() {
             if let Some(line) = lines.get_mut(number) {
-                // A header on the same line still begins its section.
+                // Keep a section header that is on the same line.
                 let header = line.filter(|line| line.trim_start().starts_with('['));
                 *line = header.and_then(|line| line.rfind(']').map(|end| &line[..=end]));
             }
@@ -93,21 +97,14 @@ pub fn harmless(text: &str) -> String {
 }
 
 fn runs(setting: &Setting) -> bool {
-    RUNS.iter().any(|pattern| matches(pattern, &setting.name))
+    RUNS.iter().any(|pattern| wildcard::matches(pattern, &setting.name))
         || RUNS_WITH.iter().any(|(pattern, value)| {
-            matches(pattern, &setting.name) && (setting.value.starts_with(value) || setting.name.contains(value))
+            wildcard::matches(pattern, &setting.name)
+                && (setting.value.starts_with(value) || setting.name.contains(value))
         })
 }
 
-/// The first name and the last must fit; a subsection may contain anything, dots too.
-fn matches(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((head, tail)) => name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail),
-    }
-}
-
-/// As git reads it; the number of the line that it would not read.
+/// Parses as git does. The error is the number of the line that git could not read.
 pub fn parse(text: &str) -> Result<Vec<Setting>, usize> {
     let mut settings = Vec::new();
     let mut section = String::new();
@@ -149,7 +146,7 @@ pub fn parse(text: &str) -> Result<Vec<Setting>, usize> {
     Ok(settings)
 }
 
-/// `section`, `section "sub"` or `section.sub`, and what follows the bracket.
+/// Parses `section]`, `section "sub"]` or `section.sub]`, and returns the name and the text after the bracket.
 fn section_name(header: &str) -> Option<(String, &str)> {
     let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.')?;
     let name = header[..end].to_ascii_lowercase();
@@ -172,7 +169,7 @@ fn section_name(header: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Without quotes, escapes and the comment behind.
+/// A value without its quotes, escapes and trailing comment.
 fn unquoted(value: &str) -> Option<String> {
     let (mut out, mut quoted) = (String::new(), false);
     let mut characters = value.chars();

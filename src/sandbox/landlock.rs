@@ -1,8 +1,11 @@
-//! Landlock: which files the session may open for what. At level `full` it is the second wall behind the mounts; at level
-//! `landlock` it is the first, and secrets are kept by granting their siblings instead of the directory they are in.
+//! Landlock rules: which files the session may read and write. At level `full` Landlock is a second barrier behind the
+//! mounts. At level `landlock` it is the only one.
 //!
-//! Rights up to ABI 3 (Linux 6.2) are required, what later kernels know is used where it exists: scopes for signals and
-//! abstract sockets (ABI 6), named sockets (ABI 9). Landlock does not mediate chmod, chown, utimes, xattr and stat.
+//! Landlock can only grant access to a directory with everything below it. To keep a secret unreadable, we grant access to
+//! its siblings and not to the directory that it is in.
+//!
+//! We require the access rights up to ABI 3 (Linux 6.2). If the kernel has more, we use them: scopes for signals and
+//! abstract sockets (ABI 6), named sockets (ABI 9). Landlock does not control chmod, chown, utimes, xattr and stat.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +19,9 @@ use super::failure::{Doing, Failure};
 use super::profile::Sockets;
 use super::{Level, Profile};
 
-/// Without these the promises about writing do not hold.
+/// Before this version, Landlock does not control truncation, and the promises about writing do not hold.
 const NEEDED: ABI = ABI::V3;
-/// The newest that we know.
+/// The newest version that we use.
 const NEWEST: ABI = ABI::V9;
 
 pub fn enforce(profile: &Profile) -> Result<(), Failure> {
@@ -26,12 +29,12 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
     match profile.level {
         Level::Full => {
             rules.add(Path::new("/"), read())?;
-            // Devices and shared memory of the session's own, and what processes say about themselves.
+            // These are the session's own: its devices and shared memory, and the files of its processes.
             rules.add(Path::new("/dev"), write())?;
             rules.add(Path::new("/proc"), AccessFs::WriteFile | AccessFs::Truncate)?;
         }
         Level::Landlock | Level::None => {
-            // Names can be listed everywhere: a right on a directory is one on everything below it.
+            // A right on a directory holds for everything below it, so directories can be listed everywhere.
             rules.add(Path::new("/"), AccessFs::ReadDir.into())?;
             for path in without(Path::new("/"), &profile.secrets) {
                 rules.add(&path, AccessFs::ReadFile | AccessFs::Execute)?;
@@ -44,7 +47,8 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
     for path in profile.writable.iter().map(PathBuf::as_path).chain([profile.tmp_seen()]) {
         match profile.level {
             Level::Full => rules.add(path, read() | write())?,
-            // Here a scope with secrets in it is granted in parts, and nothing new can be made beside them.
+            // Without mounts, a scope with secrets in it is granted in parts. Nothing can be created beside a secret
+            // then.
             Level::Landlock | Level::None => {
                 without(path, &profile.secrets).iter().try_for_each(|part| rules.add(part, read() | write()))?;
             }
@@ -60,7 +64,7 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the running kernel offers; 0 is no Landlock at all.
+/// The ABI version of the running kernel, or 0 without Landlock.
 pub fn version() -> u32 {
     const VERSION: u32 = 1;
     // SAFETY: with this flag the call reads neither pointer nor size.
@@ -69,12 +73,12 @@ pub fn version() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
-/// Whether Landlock can tell one named socket from another; without it, level `landlock` has to refuse them all.
+/// Whether Landlock can grant access to single named sockets. If not, level `landlock` has to refuse them all.
 pub fn knows_sockets() -> bool {
     version() >= 9
 }
 
-/// Written to by every program, and nobody's data.
+/// Devices that ordinary programs write to and that store no data.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
@@ -92,7 +96,7 @@ fn read() -> BitFlags<AccessFs> {
     AccessFs::from_read(NEWEST)
 }
 
-/// Device nodes are left out: as root one could make the machine's disk appear in the project.
+/// Without creating device nodes: root could create a node for the machine's disk in the project.
 fn write() -> BitFlags<AccessFs> {
     AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
 }
@@ -100,17 +104,17 @@ fn write() -> BitFlags<AccessFs> {
 struct Rules(RulesetCreated);
 
 impl Rules {
-    /// What does not exist gets no rule.
+    /// Adds no rule for a path that does not exist.
     fn add(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Failure> {
         let Ok(descriptor) = PathFd::new(path) else { return Ok(()) };
         let rule = PathBeneath::new(descriptor, access);
         let added = (&mut self.0).add_rule(rule).map(drop).map_err(io::Error::other);
-        added.doing(|| format!("grant {}", path.display()))
+        added.doing(|| format!("grant access to {}", path.display()))
     }
 }
 
-/// The largest directories and files that together are everything below a directory but the secrets. A secret that does
-/// not exist yet counts too: it might come.
+/// Directories and files that together contain everything below a directory except the secrets, and as few of them as
+/// possible. A secret that does not exist yet counts too, because it may be created later.
 fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
     let mut granted = Vec::new();
     let mut open = vec![directory.to_owned()];
@@ -124,7 +128,7 @@ fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
         }
         let Ok(entries) = std::fs::read_dir(&path) else { continue };
         for entry in entries.flatten() {
-            // A link grants nothing by itself: what it leads to is granted, or not, where it is.
+            // A rule for a symbolic link would apply to its target, and the target gets its own rule or none.
             if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 open.push(entry.path());
             }

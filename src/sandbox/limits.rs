@@ -1,5 +1,5 @@
-//! How much a session may use. The per-process kind ([`apply`]) holds everywhere; the kernel's counters for a whole
-//! session differ with the level and the user, see `docs/sandbox.md`.
+//! How much a session may use. [`apply`] sets the limits of single processes, which work everywhere. How a whole session is
+//! counted depends on the level and the user: see `docs/sandbox.md`.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -15,16 +15,16 @@ use super::{Level, Profile};
 pub struct Settings {
     /// Processes and threads of a session.
     pub processes: u64,
-    /// A size, or a share of the machine's memory like `50%`.
+    /// Memory of a session: a size, or a share of the machine's memory like `50%`.
     pub memory: Memory,
-    /// The largest file.
+    /// The largest file that a command may write.
     #[serde(deserialize_with = "crate::base::size::size")]
     pub file: u64,
     /// Open files of one process.
     pub open_files: u64,
 }
 
-/// Memory as a person writes it.
+/// An amount of memory, as a person writes it.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(try_from = "String")]
 pub enum Memory {
@@ -32,7 +32,7 @@ pub enum Memory {
     Percent(u64),
 }
 
-/// What one keeper enforces.
+/// The limits that one keeper enforces, in numbers and bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Limits {
     pub processes: u64,
@@ -63,7 +63,7 @@ impl Settings {
     }
 }
 
-/// The limits that every process of the session inherits. None of them can be raised again.
+/// Sets the limits that every process of the session inherits. No process can raise them again.
 pub fn apply(profile: &Profile) -> Result<(), Failure> {
     let limits = &profile.limits;
     set(Resource::Core, 0)?;
@@ -71,15 +71,16 @@ pub fn apply(profile: &Profile) -> Result<(), Failure> {
     set(Resource::Nofile, limits.open_files)?;
     let root = rustix::process::geteuid().is_root();
     match profile.level {
-        // In a user namespace of its own the kernel counts the session's processes alone. Not for root, who gets a
-        // largest pid instead: see `mounts::proc`.
+        // In the session's own user namespace, the kernel counts only the session's processes. This limit does not apply
+        // to root; `mounts::proc` limits root's pids instead.
         Level::Full => set(Resource::Nproc, limits.processes)?,
-        // Outside it counts everything that the user runs.
+        // Without a user namespace, the kernel counts everything that the user runs.
         Level::Landlock | Level::None if !root => set(Resource::Nproc, limits.processes + running_already())?,
-        // Nothing counts for root there, so the keeper does, and must not have to wait behind what it shall end.
-        Level::Landlock | Level::None => go_first(),
+        // RLIMIT_NPROC does not apply to root, so the keeper counts processes itself. It must get CPU time even while
+        // a fork bomb runs.
+        Level::Landlock | Level::None => raise_priority(),
     }
-    // When memory runs out, the kernel shall choose a command and not the person's editor.
+    // When memory runs out, the kernel should kill a command and not the person's editor.
     let _ = std::fs::write("/proc/self/oom_score_adj", "500");
     Ok(())
 }
@@ -90,7 +91,7 @@ fn set(resource: Resource, limit: u64) -> Result<(), Failure> {
     setrlimit(resource, Rlimit { current: limit, maximum: limit }).doing(|| format!("limit {resource:?}"))
 }
 
-/// Processes and threads of the user, in all sessions.
+/// The number of processes and threads that the user runs already, in all sessions.
 fn running_already() -> u64 {
     let own = rustix::process::getuid().as_raw();
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
@@ -99,8 +100,9 @@ fn running_already() -> u64 {
     threads.sum::<usize>() as u64
 }
 
-/// Ahead of every ordinary process, for this one alone. Where it is not allowed, things are slower.
-fn go_first() {
+/// Schedules the keeper before every ordinary process; its children do not inherit this. An error is fine: then the keeper
+/// only reacts more slowly.
+fn raise_priority() {
     // SAFETY: sched_param is plain data, valid when zeroed, and outlives the call.
     unsafe {
         let mut parameters: libc::sched_param = std::mem::zeroed();

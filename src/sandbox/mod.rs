@@ -1,13 +1,14 @@
-//! What the kernel lets a session's commands do. No async, no logging: the keeper runs this on itself, once, before it
-//! starts anything.
+//! The restrictions that the kernel enforces on a session's commands. No async and no logging, because most of it runs in
+//! the guard and the keeper.
 //!
-//! 1. [`settings`] is what a person may write; [`profile`] is what one keeper gets: plain data, made in the server.
-//! 2. [`namespaces`] are made by the guard, which stays outside of them.
-//! 3. [`mod@restrict`] is the straight list of steps inside: [`limits`], [`mounts`], [`capabilities`], [`landlock`],
-//!    [`seccomp`]. Each failure is an error of its own, and nothing runs after one.
-//! 4. [`support`] tries from inside whether the promises hold.
+//! 1. [`settings`] is what a person configures. The server turns it into a [`profile`]: plain data, one for each keeper.
+//! 2. The guard creates the [`namespaces`] and stays outside of them.
+//! 3. The keeper restricts itself once, before it starts a command. [`mod@restrict`] is the list of the steps: [`limits`],
+//!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
+//! 4. [`support`] tests from inside whether the promises hold.
+//! 5. After each command the [`sentry`] checks the names that commands may not write ([`protect`]).
 //!
-//! `docs/sandbox.md` has the promises, and the gaps of each level.
+//! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
 mod beneath;
 pub mod caches;
@@ -23,6 +24,7 @@ pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
 pub mod protect;
+mod repair;
 mod restrict;
 mod seccomp;
 pub mod secrets;

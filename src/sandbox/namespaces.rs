@@ -1,5 +1,5 @@
-//! Namespaces of the session's own: users, mounts, pids, System V objects, host name, and the network when it is off.
-//! The guard makes them with the keeper inside and stays outside; a process cannot write its own full id map.
+//! The namespaces of a session: user, mount, pid, IPC, UTS, and network if the network is off. The guard forks the keeper
+//! into them and stays outside, because a process inside could not write the full id maps.
 
 use std::fs::File;
 use std::io;
@@ -11,7 +11,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use super::failure::{Doing, Failure};
 use super::{Network, Profile};
 
-/// As `fork`, with the child in new namespaces: 0 there, its pid here. Only for a process with a single thread.
+/// As `fork`, but the child is in new namespaces. Returns 0 in the child and the child's pid in the parent. For a process
+/// with a single thread only.
 pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
     let mut flags =
         libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
@@ -22,13 +23,13 @@ pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
     // consistent and no lock is held by a thread that does not exist any more.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
     if child < 0 {
-        return Err(io::Error::last_os_error()).doing(|| "make namespaces for the session".to_owned());
+        return Err(io::Error::last_os_error()).doing(|| "create namespaces for the session".to_owned());
     }
     Ok(i32::try_from(child).unwrap_or_default())
 }
 
-/// Tells the kernel which users exist inside. For root all of them, so that ordinary file work keeps its owners; for
-/// anybody else the user alone.
+/// Maps the user and group ids of the new user namespace. For root all ids are mapped, so that files keep their owners. For
+/// any other user only the user's own id is.
 pub fn map_ids(child: i32) -> Result<(), Failure> {
     let write = |name: &str, text: String| {
         let path = format!("/proc/{child}/{name}");
@@ -39,14 +40,14 @@ pub fn map_ids(child: i32) -> Result<(), Failure> {
         write("gid_map", identity("/proc/self/gid_map")?)
     } else {
         let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        // The kernel wants this before an unprivileged group map.
+        // The kernel requires this before an unprivileged process may write a group map.
         write("setgroups", "deny".to_owned())?;
         write("uid_map", format!("{user} {user} 1\n"))?;
         write("gid_map", format!("{group} {group} 1\n"))
     }
 }
 
-/// Every id that exists here, mapped to itself: in a container that is fewer than all there are.
+/// A map of each id to itself, for the ids that exist here. In a container these are not all possible ids.
 fn identity(map: &str) -> Result<String, Failure> {
     let text = std::fs::read_to_string(map).doing(|| format!("read {map}"))?;
     Ok(identity_of(&text))
@@ -61,20 +62,22 @@ fn identity_of(map: &str) -> String {
     ranges.collect()
 }
 
-/// The way back into a keeper's namespaces, for the guard. Taken before the keeper closes itself to everybody.
-pub struct Door {
+/// Handles by which the guard can enter the keeper's namespaces later. It opens them before the keeper becomes not dumpable,
+/// which closes these files to other processes.
+pub struct NamespaceHandles {
     users: File,
     mounts: File,
 }
 
-impl Door {
-    pub fn of(child: i32) -> Result<Self, Failure> {
+impl NamespaceHandles {
+    pub fn open(child: i32) -> Result<Self, Failure> {
         let open =
             |name: &str| File::open(format!("/proc/{child}/ns/{name}")).doing(|| format!("open the session's {name}"));
         Ok(Self { users: open("user")?, mounts: open("mnt")? })
     }
 
-    /// For a process that does one thing inside and ends. It comes with all rights there, and is seen by nobody.
+    /// Moves the calling process into the namespaces, where it has all capabilities. It stays in the guard's pid namespace,
+    /// so commands cannot see it.
     pub fn enter(&self) -> Result<(), Failure> {
         for (namespace, kind) in [(&self.users, LinkNameSpaceType::User), (&self.mounts, LinkNameSpaceType::Mount)] {
             move_into_link_name_space(namespace.as_fd(), Some(kind)).doing(|| "enter the session".to_owned())?;
@@ -83,7 +86,7 @@ impl Door {
     }
 }
 
-/// A new network namespace has a loopback, but it is down.
+/// Brings up the loopback interface, which is down in a new network namespace.
 pub fn raise_loopback() -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     // SAFETY: ifreq is plain data, valid when zeroed.
@@ -103,7 +106,7 @@ mod tests {
     use super::identity_of;
 
     #[test]
-    fn a_map_becomes_itself_whatever_stands_outside() {
+    fn each_id_is_mapped_to_itself_whatever_it_is_outside() {
         assert_eq!(identity_of("         0          0 4294967295\n"), "0 0 4294967295\n");
         assert_eq!(identity_of("0 100000 65536\n65536 0 1\n"), "0 0 65536\n65536 65536 1\n");
     }

@@ -1,8 +1,8 @@
-//! What on this machine refuses namespaces, and what a person can do about it.
+//! Finds out why this machine refuses namespaces, and what a person can do about it.
 
 use std::path::Path;
 
-/// Settings of the machine: where, the value that refuses, what to do.
+/// Kernel settings: the file, the value that refuses namespaces, and the fix.
 const KNOBS: &[(&str, &str, &str)] = &[
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
     ("/proc/sys/user/max_user_namespaces", "0", "sysctl user.max_user_namespaces=15000"),
@@ -13,7 +13,7 @@ const KNOBS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What to change so that level `full` can be reached, as far as we can tell.
+/// What a person can change to reach level `full`, as far as we can tell.
 pub fn fixes() -> Vec<String> {
     let refuses = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| (*fix).to_owned());

@@ -4,23 +4,24 @@ use super::Level;
 use super::limits::Limits;
 use crate::base::packed::{Malformed, Reader, put_count, put_paths, put_size, put_text};
 
-/// What one keeper enforces, decided in the server: plain data, every path absolute and without links.
+/// What one keeper enforces. The server decides it. Every path is absolute and free of symbolic links.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Profile {
     pub level: Level,
     pub network: Network,
-    /// Directories that commands may write: scope and tool caches, none of them in mode `read-only`.
+    /// Directories that commands may write: scope and tool caches. Empty in mode `read-only`.
     pub writable: Vec<PathBuf>,
-    /// Directories that must be seen where they are, whatever is put over their surroundings.
+    /// Directories that stay visible even if the sandbox hides a directory above them.
     pub visible: Vec<PathBuf>,
-    /// The session's temporary directory, as the host sees it.
+    /// The session's temporary directory, by its path on the host.
     pub tmp: PathBuf,
-    /// Whether commands see it at `/tmp`.
+    /// Whether commands see that directory as `/tmp`.
     pub private_tmp: bool,
-    /// Below the writable directories, and yet not to be written.
+    /// Paths below the writable directories that commands may not write.
     pub protected: Vec<PathBuf>,
-    /// Not to be read.
+    /// Paths that commands may not read.
     pub secrets: Vec<PathBuf>,
+    /// The Unix sockets outside the writable directories that commands may connect to.
     pub sockets: Sockets,
     pub limits: Limits,
 }
@@ -30,11 +31,11 @@ pub enum Network {
     #[default]
     On,
     Off,
-    /// Off, with a loopback of the session's own.
+    /// Off, but the session has a loopback interface of its own.
     Loopback,
 }
 
-/// Unix sockets outside the writable directories.
+/// Which Unix sockets commands may connect to.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Sockets {
     All,
@@ -47,16 +48,16 @@ impl Default for Sockets {
     }
 }
 
-/// What commands see as their temporary directory.
+/// Where commands see a private temporary directory.
 const TMP: &str = "/tmp";
 
 impl Profile {
-    /// A private `/tmp` would hide a scope that is `/tmp` itself or holds it.
+    /// A private `/tmp` would hide a directory of the scope that is `/tmp` itself or contains it.
     pub fn can_have_private_tmp<'a>(level: Level, scope: impl IntoIterator<Item = &'a PathBuf>) -> bool {
         level == Level::Full && !scope.into_iter().any(|directory| Path::new(TMP).starts_with(directory))
     }
 
-    /// Where commands find their temporary directory.
+    /// The session's temporary directory, by the path that commands see.
     pub fn tmp_seen(&self) -> &Path {
         if self.private_tmp { Path::new(TMP) } else { &self.tmp }
     }
@@ -92,7 +93,7 @@ impl Profile {
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut rest = Reader(bytes);
         Ok(Self {
-            // What is not understood must not become something weaker.
+            // An unknown value is an error. It must not turn into a weaker level.
             level: match rest.count()? {
                 0 => Level::None,
                 1 => Level::Landlock,

@@ -1,5 +1,5 @@
-//! System calls that no command needs and that would widen what it can do. Refused with an error, so that programs which
-//! only try them go on; a call for another architecture ends the process.
+//! Refuses system calls that no ordinary command needs and that could break the sandbox. A refused call fails with an
+//! error, so a program that only tries it goes on. A call for another architecture kills the process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use super::failure::{Doing, Failure};
 use super::profile::Sockets;
 use super::{Level, Network, Profile, landlock};
 
-/// Always refused, each with its reason.
+/// System calls that are always refused, grouped by reason: what such a call does.
 const REFUSED: &[(&str, &[i64])] = &[
     (
         "does file and socket work where no filter sees it",
@@ -85,7 +85,7 @@ const REFUSED: &[(&str, &[i64])] = &[
     ),
 ];
 
-/// A new user namespace would bring back every capability inside it.
+/// Refused in `clone` and `unshare`, because a process has all capabilities in a new user namespace.
 const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUSER,
     libc::CLONE_NEWNS,
@@ -95,10 +95,10 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWUTS,
     libc::CLONE_NEWCGROUP,
 ];
-/// For `unshare` only: in `clone` the bit belongs to the signal number.
+/// Refused in `unshare` only: in `clone` this bit is part of the signal number.
 const CLONE_NEWTIME: i32 = 0x80;
 
-/// They put words into the mouth of whoever reads the terminal next.
+/// `ioctl` requests that insert input into a terminal, as if the person had typed it.
 const TERMINAL_INJECTION: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
 
 pub fn install(profile: &Profile) -> Result<(), Failure> {
@@ -106,7 +106,7 @@ pub fn install(profile: &Profile) -> Result<(), Failure> {
     if profile.level != Level::None {
         refuse_always(&mut refused);
     }
-    // Every family that is not one of these; `socketpair` stays, it leads nowhere.
+    // Refuse every socket family but the allowed ones. `socketpair` is allowed: its sockets connect only to each other.
     let unlike = families(profile).into_iter().map(|family| (0, SeccompCmpOp::Ne, family)).collect::<Vec<_>>();
     if unlike.is_empty() {
         refused.always(libc::SYS_socket);
@@ -114,7 +114,7 @@ pub fn install(profile: &Profile) -> Result<(), Failure> {
         refused.when(libc::SYS_socket, &unlike);
     }
     apply(refused, libc::EPERM)?;
-    // The flags of clone3 lie in memory, where a filter cannot look; programs fall back to clone when it is missing.
+    // A filter cannot read the flags of clone3, which are in memory. Programs fall back to clone if clone3 is missing.
     let mut missing = Rules::default();
     missing.always(libc::SYS_clone3);
     apply(missing, libc::ENOSYS)
@@ -133,7 +133,7 @@ fn refuse_always(refused: &mut Rules) {
     }
 }
 
-/// The socket families that a profile leaves.
+/// The socket families that a profile allows.
 fn families(profile: &Profile) -> Vec<u64> {
     let named_sockets =
         profile.level != Level::Landlock || profile.sockets == Sockets::All || landlock::knows_sockets();
@@ -154,7 +154,8 @@ impl Rules {
         self.0.insert(call, Vec::new());
     }
 
-    /// When all conditions hold: argument, comparison, value. The kernel looks at 32 bits of each of ours.
+    /// Refuses a call if all conditions hold: the index of an argument, a comparison, a value. The kernel uses only the low
+    /// 32 bits of these arguments, so the filter compares only those.
     fn when(&mut self, call: i64, conditions: &[(u8, SeccompCmpOp, u64)]) {
         let conditions = conditions
             .iter()
@@ -186,11 +187,12 @@ fn apply(rules: Rules, errno: i32) -> Result<(), Failure> {
     apply_filter(&program).map_err(io::Error::other).doing(|| "install the system call filter".to_owned())
 }
 
-/// On x86-64 every call has a second number, with this bit set, which the filter would not know.
+/// On x86-64 each call has a second number, with the x32 bit set. The filter does not know these numbers, so all of them are
+/// refused.
 fn refuse_x32() -> Vec<sock_filter> {
     const X32: u32 = 0x4000_0000;
     const LOAD_NUMBER: u16 = 0x20;
-    const JUMP_IF_LESS: u16 = 0x35;
+    const JUMP_IF_GREATER_OR_EQUAL: u16 = 0x35;
     const RETURN: u16 = 0x06;
     const ERROR: u32 = 0x0005_0000;
     if cfg!(not(target_arch = "x86_64")) {
@@ -198,8 +200,8 @@ fn refuse_x32() -> Vec<sock_filter> {
     }
     vec![
         sock_filter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
-        // "greater or equal" falls through to the refusal, anything else jumps over it.
-        sock_filter { code: JUMP_IF_LESS, jt: 0, jf: 1, k: X32 },
+        // A number with the bit continues to the refusal; any other number skips it.
+        sock_filter { code: JUMP_IF_GREATER_OR_EQUAL, jt: 0, jf: 1, k: X32 },
         sock_filter { code: RETURN, jt: 0, jf: 0, k: ERROR | libc::ENOSYS.cast_unsigned() },
     ]
 }

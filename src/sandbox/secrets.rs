@@ -1,8 +1,9 @@
-//! What no command needs to read: credentials, keys, histories. Hidden at level `full`, not granted at level `landlock`.
+//! Files that no command needs to read: credentials, keys, histories. Level `full` hides them; level `landlock` does not
+//! grant access to them.
 
 use std::path::{Path, PathBuf};
 
-/// Below every home directory.
+/// Below each home directory.
 const IN_HOME: &[&str] = &[
     // Keys to other machines.
     ".ssh",
@@ -88,7 +89,7 @@ const IN_HOME: &[&str] = &[
     "snap/firefox",
     "snap/chromium",
     ".var/app/org.mozilla.firefox",
-    // Histories: people paste passwords.
+    // Histories, because people paste passwords.
     ".bash_history",
     ".zsh_history",
     ".local/share/fish/fish_history",
@@ -113,7 +114,7 @@ const IN_HOME: &[&str] = &[
     ".cache/testudo",
 ];
 
-/// Readable for root, who needs none of them for work in a project.
+/// Files that root can read but does not need for work in a project.
 const FOR_ROOT: &[&str] = &[
     "/etc/shadow",
     "/etc/shadow-",
@@ -134,11 +135,11 @@ const FOR_ROOT: &[&str] = &[
     "/var/lib/sss",
     "/var/spool/cron",
 ];
-/// Keys by which the machine proves itself; the rest of the directory is configuration.
+/// The directory of the machine's own ssh keys. The other files in it are configuration, which commands may read.
 const HOST_KEYS: &str = "/etc/ssh";
 
-/// Every secret for the user we are. `home` is what the environment says, which need not be what the user database says;
-/// `own` are further files of ours. Directories of links are given as they are: whoever hides them follows.
+/// Every secret of the user that we run as. `home` is the home directory of the environment, which may differ from the one
+/// in the user database. `own` are testudo's own files. A path may be a symbolic link: the code that hides it follows it.
 pub fn paths(home: Option<&Path>, own: &[PathBuf]) -> Vec<PathBuf> {
     let root = rustix::process::geteuid().is_root();
     let user = rustix::process::getuid().as_raw();
@@ -158,7 +159,7 @@ pub fn paths(home: Option<&Path>, own: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// The home of the user; for root, who may read them all, everybody's.
+/// The home of the user; for root all homes, because root can read them all.
 fn homes(database: &str, user: u32, everybody: bool) -> Vec<PathBuf> {
     let line = |line: &str| {
         let mut fields = line.split(':').skip(2);
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn root_guards_every_home_and_a_user_the_own_one() {
+    fn root_has_secrets_in_every_home_and_a_user_in_their_own() {
         let database = "root:x:0:0:root:/:/bin/sh\nsys:x:3:3::/usr:/bin/sh\nme:x:1000:1000::/etc:/bin/sh\nyou:x:1001:1::/bin:/bin/sh\n";
         assert_eq!(homes(database, 1000, false), [PathBuf::from("/etc")]);
         assert_eq!(homes(database, 0, true), ["/", "/bin", "/etc"].map(PathBuf::from));

@@ -1,8 +1,8 @@
-//! Looks after protected names when a command has ended: what stood before is as it was, what a command planted is moved
-//! aside, what git may be made to run through its configuration is put back.
+//! Checks the protected names after a command. A file that existed before keeps its content; a file that the command
+//! planted is moved aside; a git configuration that would make git run a program is put back.
 //!
-//! At level `full` the names that stand are read-only mounts, and only new ones have to be looked for. Without mounts
-//! their content is remembered and put back.
+//! At level `full` the protected names that exist are read-only mounts, so the sentry looks for new ones only. Without
+//! mounts it remembers their content and puts that back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::beneath::Place;
 use super::git_config;
 use super::protect::Names;
+use super::repair::{Rewrite, move_aside};
 use super::snapshot::{Snapshot, Stamp, stamp};
 use super::walk::{self, Found};
 
@@ -19,45 +20,45 @@ use super::walk::{self, Found};
 pub struct Sentry {
     names: Arc<Names>,
     roots: Vec<PathBuf>,
-    /// Protected names that stand, with their content where no mount protects them.
+    /// The protected names that exist, with their content if no mount protects them.
     known: BTreeMap<PathBuf, Option<Snapshot>>,
-    /// git's configuration files.
+    /// The configuration files of all repositories.
     configs: BTreeMap<PathBuf, Config>,
     repositories: BTreeSet<PathBuf>,
     mounted: bool,
 }
 
-/// A configuration file as it was last accepted.
+/// A git configuration file, as the sentry last accepted it.
 #[derive(Clone, Debug, Default)]
 struct Config {
     text: Option<Vec<u8>>,
     stamp: Option<Stamp>,
 }
 
-/// What came of a look.
+/// The result of a check.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub struct Report {
-    /// For the agent: what was put back or moved, and why.
+    /// For the agent: which files were put back or moved, and why.
     pub notes: Vec<String>,
-    /// Names that stand now and shall not be written from now on.
+    /// Protected names that are new, and have to become read-only.
     pub protect: Vec<PathBuf>,
 }
 
-/// How far to look.
+/// Where to look for new protected names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Reach {
-    /// The roots themselves and every repository that is known.
+    /// In the roots themselves and in every known repository.
     Near,
-    /// Everything below the roots.
+    /// In every directory below the roots.
     Everywhere,
 }
 
-/// A tree that takes longer is looked through in part, and the rest with the next sweep.
+/// A walk that takes longer stops, and sees only a part of the tree.
 const LONGEST_WALK: Duration = Duration::from_secs(5);
-/// Files of a repository that hold configuration.
+/// The configuration files of a repository.
 const CONFIGS: [&str; 2] = ["config", "config.worktree"];
 
-/// What a walk through every root has found; any number of sentries can use it.
+/// For each root, what a walk through it found. Several sentries can share it.
 pub type Walked = Vec<(PathBuf, Found)>;
 
 pub fn walk_through(roots: &[PathBuf], names: &Names) -> Walked {
@@ -66,7 +67,7 @@ pub fn walk_through(roots: &[PathBuf], names: &Names) -> Walked {
 }
 
 impl Sentry {
-    /// What was found is the person's own.
+    /// Takes everything that the walk found to be the person's own.
     pub fn new(names: Arc<Names>, roots: Vec<PathBuf>, mounted: bool, walked: &Walked) -> Self {
         let (known, configs, repositories) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         let mut sentry = Self { names, roots, known, configs, repositories, mounted };
@@ -78,31 +79,31 @@ impl Sentry {
         &self.roots
     }
 
-    /// Names that shall be read-only from the start.
+    /// The protected names that exist. A new keeper makes them read-only.
     pub fn protected(&self) -> Vec<PathBuf> {
         self.known.keys().cloned().collect()
     }
 
-    /// After a command; `since` is when the first one that is not accounted for began.
+    /// Checks after a command. `since` is when the first command started that no check has covered yet.
     pub fn check(&mut self, since: SystemTime, reach: Reach) -> Report {
         let looked = self.look(reach);
         self.check_walked(since, &looked)
     }
 
-    /// The same, by what a walk found that began after the command.
+    /// As [`Sentry::check`], with the result of a walk that began after the command.
     pub fn check_walked(&mut self, since: SystemTime, walked: &Walked) -> Report {
         let mut report = Report::default();
         self.check_configs(&mut report);
         self.check_contents(&mut report);
         for (root, found) in walked {
             for git in &found.repositories {
-                self.meet_repository(root, git.clone(), since, &mut report);
+                self.check_repository(root, git.clone(), since, &mut report);
             }
-            // Another session's sentry may have moved it aside meanwhile.
-            let stands = |path: &&PathBuf| path.symlink_metadata().is_ok();
-            for path in found.protected.iter().filter(stands) {
+            // The sentry of another session may have moved the file aside since the walk.
+            let exists = |path: &&PathBuf| path.symlink_metadata().is_ok();
+            for path in found.protected.iter().filter(exists) {
                 if !self.known.contains_key(path) {
-                    self.meet(root, path.clone(), since, &mut report);
+                    self.check_new(root, path.clone(), since, &mut report);
                 }
             }
         }
@@ -110,7 +111,7 @@ impl Sentry {
         report
     }
 
-    /// What stands now is as it should be, wherever it came from.
+    /// Takes everything that exists now to be the person's own.
     pub fn accept(&mut self, reach: Reach) {
         let looked = self.look(reach);
         self.accept_all(&looked);
@@ -124,12 +125,13 @@ impl Sentry {
     }
 
     fn trust(&mut self, path: PathBuf) {
-        // A link cannot be covered by a mount, so it is remembered in any case.
+        // A symbolic link cannot be a mount point, so the sentry remembers it at every level.
         let content = (!self.mounted || path.is_symlink()).then(|| Snapshot::of(&path));
         self.known.insert(path, content);
     }
 
-    /// A file that somebody was allowed to write, by its real path; the names that have to be made read-only for it.
+    /// Accepts a file, given by its real path, that was written with permission. Returns the protected names that now have
+    /// to become read-only.
     pub fn written(&mut self, path: &Path) -> Vec<PathBuf> {
         let root = self.root_of(path);
         if let Some(config) = self.configs.get_mut(path) {
@@ -137,10 +139,10 @@ impl Sentry {
         }
         let name = path.strip_prefix(&root).ok().and_then(|relative| self.names.standing(relative));
         let Some(name) = name.map(|name| root.join(name)) else { return Vec::new() };
-        // A mount over a file goes with the file when another takes its place.
-        let open = !self.known.contains_key(&name) || !name.is_dir();
+        // Replacing a file by a rename removes the mount over it, so a file has to be mounted again.
+        let unmounted = !self.known.contains_key(&name) || !name.is_dir();
         self.trust(name.clone());
-        if open { vec![name] } else { Vec::new() }
+        if unmounted { vec![name] } else { Vec::new() }
     }
 
     fn look(&self, reach: Reach) -> Walked {
@@ -156,26 +158,27 @@ impl Sentry {
         all
     }
 
-    /// A protected name that was not there before.
-    fn meet(&mut self, root: &Path, path: PathBuf, since: SystemTime, report: &mut Report) {
+    /// Checks a protected name that did not exist before.
+    fn check_new(&mut self, root: &Path, path: PathBuf, since: SystemTime, report: &mut Report) {
         if path.ends_with("hooks") {
-            // git makes the directory itself, with samples in it.
+            // git itself creates this directory, with samples in it, so only other files in it are suspect.
             for hook in planted_hooks(&path, since) {
-                move_aside(root, &hook, "a command may not plant a git hook", report);
+                report.notes.push(move_aside(root, &hook, "a command may not create a git hook"));
             }
         } else if born(&path) >= since {
-            move_aside(root, &path, "a command may not plant what runs outside later (sandbox.protect)", report);
-            return;
+            let because = "a command may not create a file that programs outside the sandbox trust (sandbox.protect)";
+            return report.notes.push(move_aside(root, &path, because));
         }
         self.trust(path.clone());
         report.protect.push(path);
     }
 
-    fn meet_repository(&mut self, root: &Path, git: PathBuf, since: SystemTime, report: &mut Report) {
+    fn check_repository(&mut self, root: &Path, git: PathBuf, since: SystemTime, report: &mut Report) {
         let commondir = git.join("commondir");
-        // It would send git to another directory for hooks and configuration.
+        // This file makes git take hooks and configuration from another directory.
         if commondir.symlink_metadata().is_ok() && born(&commondir) >= since {
-            move_aside(root, &commondir, "a command may not redirect a repository", report);
+            let because = "a command may not make git use the hooks and configuration of another directory";
+            report.notes.push(move_aside(root, &commondir, because));
         }
         if self.repositories.contains(&git) {
             return;
@@ -184,7 +187,8 @@ impl Sentry {
             let Some(text) = read(root, &path) else { continue };
             let written = String::from_utf8_lossy(&text);
             if !matches!(git_config::gained("", &written), Ok(gained) if gained.is_empty()) && born(&path) >= since {
-                put_back(root, &path, git_config::harmless(&written).as_bytes(), report, "taken out of");
+                let stripped = git_config::harmless(&written);
+                report.notes.push(Rewrite::Strip.apply(root, &path, stripped.as_bytes()));
             }
         }
         self.add_repository(git);
@@ -199,7 +203,7 @@ impl Sentry {
         self.repositories.insert(git);
     }
 
-    /// git writes these in ordinary work; only what makes it run something is put back.
+    /// git writes these files in ordinary work, so only a change that makes git run a program is undone.
     fn check_configs(&mut self, report: &mut Report) {
         let changed = |(path, config): (&PathBuf, &Config)| (stamp_of(path) != config.stamp).then(|| path.clone());
         for path in self.configs.iter().filter_map(changed).collect::<Vec<_>>() {
@@ -207,16 +211,18 @@ impl Sentry {
             let stamp = stamp_of(&path);
             let Some(now) = read(&root, &path) else { continue };
             let before = self.configs.get(&path).and_then(|config| config.text.clone()).unwrap_or_default();
-            let refused = match git_config::gained(&String::from_utf8_lossy(&before), &String::from_utf8_lossy(&now)) {
+            let because = match git_config::gained(&String::from_utf8_lossy(&before), &String::from_utf8_lossy(&now)) {
                 Ok(gained) if gained.is_empty() => None,
-                Ok(gained) => Some(gained.iter().map(|setting| setting.name.clone()).collect::<Vec<_>>().join(", ")),
-                Err(line) => Some(format!("line {line}, which git cannot read,")),
+                Ok(gained) => {
+                    let names: Vec<&str> = gained.iter().map(|setting| setting.name.as_str()).collect();
+                    Some(format!("a command may not set {}", names.join(", ")))
+                }
+                Err(line) => Some(format!("git cannot read line {line} of what a command wrote")),
             };
-            match refused {
+            match because {
                 None => drop(self.configs.insert(path, Config { text: Some(now), stamp })),
-                Some(names) => {
-                    let what = format!("a command may not set {names}; what it did to the file was undone in");
-                    put_back(&root, &path, &before, report, &what);
+                Some(because) => {
+                    report.notes.push(Rewrite::Undo { because: &because }.apply(&root, &path, &before));
                     let stamp = stamp_of(&path);
                     self.configs.insert(path, Config { text: Some(before), stamp });
                 }
@@ -245,24 +251,6 @@ fn read(root: &Path, path: &Path) -> Option<Vec<u8>> {
     Place::find(root, path).and_then(|place| place.read()).ok()
 }
 
-fn put_back(root: &Path, path: &Path, content: &[u8], report: &mut Report, what: &str) {
-    let done = Place::find(root, path).and_then(|place| place.replace(content, 0o644));
-    let shown = path.strip_prefix(root).unwrap_or(path).display();
-    report.notes.push(match done {
-        Ok(()) if what == "taken out of" => format!("what makes git run something was taken out of {shown}"),
-        Ok(()) => format!("{what} {shown}"),
-        Err(error) => format!("{what} {shown}, but it could not be put back: {error}"),
-    });
-}
-
-fn move_aside(root: &Path, path: &Path, why: &str, report: &mut Report) {
-    let shown = path.strip_prefix(root).unwrap_or(path).display();
-    report.notes.push(match Place::find(root, path).and_then(|place| place.move_aside()) {
-        Ok(name) => format!("{shown} was moved to {}: {why}", name.display()),
-        Err(error) => format!("{shown} could not be moved aside ({error}): {why}"),
-    });
-}
-
 fn planted_hooks(hooks: &Path, since: SystemTime) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(hooks) else { return Vec::new() };
     let planted = |path: &PathBuf| {
@@ -272,13 +260,14 @@ fn planted_hooks(hooks: &Path, since: SystemTime) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).filter(planted).collect()
 }
 
-/// When a file came to be under its name, as well as the file system knows; a rename counts.
+/// When a file got its name, as far as the file system knows: its last change, which includes a rename.
 fn born(path: &Path) -> SystemTime {
     use std::os::unix::fs::MetadataExt;
     let Ok(metadata) = path.symlink_metadata() else { return SystemTime::UNIX_EPOCH };
     let changed =
         Duration::new(metadata.ctime().try_into().unwrap_or(0), metadata.ctime_nsec().try_into().unwrap_or(0));
-    // One tick of the kernel's coarse clock in favour of caution.
+    // The kernel stamps files with a clock that lags by up to one tick, so a file could seem older than the command that
+    // created it.
     SystemTime::UNIX_EPOCH + changed + Duration::from_millis(20)
 }
 
@@ -300,22 +289,26 @@ mod tests {
             scene
         }
 
+        /// Writes until the file's stamp has changed: two writes within one tick of the kernel's clock look the same.
         fn write(&self, name: &str, text: &str) {
-            std::fs::create_dir_all(self.root.join(name).parent().unwrap()).unwrap();
-            std::fs::write(self.root.join(name), text).unwrap();
+            let path = self.root.join(name);
+            let before = stamp_of(&path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            while stamp_of(&path) == before {
+                std::fs::write(&path, text).unwrap();
+            }
         }
 
         fn read(&self, name: &str) -> Option<String> {
             std::fs::read_to_string(self.root.join(name)).ok()
         }
 
+        /// A sentry that has seen the scene, and the time at which a command starts now.
         fn sentry(&self, mounted: bool) -> (Sentry, SystemTime) {
             let names = Names::new(&[".git/hooks", ".envrc", ".claude", ".vscode/tasks.json"].map(str::to_owned));
             let (names, roots) = (Arc::new(names), vec![self.root.clone()]);
             let walked = walk_through(&roots, &names);
-            let sentry = Sentry::new(names, roots, mounted, &walked);
-            std::thread::sleep(Duration::from_millis(50));
-            (sentry, SystemTime::now())
+            (Sentry::new(names, roots, mounted, &walked), SystemTime::now())
         }
     }
 
@@ -340,9 +333,10 @@ mod tests {
         let scene = Scene::new(&[]);
         let (mut sentry, _) = scene.sentry(true);
         scene.write(".envrc", "mine");
-        std::thread::sleep(Duration::from_millis(50));
-        let report = sentry.check(SystemTime::now(), Reach::Near);
-        assert_eq!(report, Report { notes: vec![], protect: vec![scene.root.join(".envrc")] });
+        let path = scene.root.join(".envrc");
+        let next_command = born(&path) + Duration::from_nanos(1);
+        let report = sentry.check(next_command, Reach::Near);
+        assert_eq!(report, Report { notes: vec![], protect: vec![path] });
         assert_eq!(scene.read(".envrc"), Some("mine".to_owned()));
     }
 

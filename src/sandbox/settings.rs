@@ -6,16 +6,16 @@ use serde::Deserialize;
 pub struct Settings {
     pub mode: Mode,
     pub level: WantedLevel,
-    /// Below it, commands are refused.
+    /// If the machine offers only a lower level, commands are refused.
     pub minimum: Level,
     pub network: Switch,
-    /// With the network off: a loopback of the session's own.
+    /// With the network off, the session gets a loopback interface of its own.
     pub loopback: bool,
-    /// Directories of tools that commands may write besides the scope.
+    /// Cache directories of tools, which commands may write too.
     pub caches: Vec<String>,
     /// Names that commands may not write, at any depth of the scope.
     pub protect: Vec<String>,
-    /// Unix sockets outside the scope that commands may use; `*` is all of them.
+    /// Unix sockets outside the scope that commands may connect to; `*` means all of them.
     pub sockets: Vec<String>,
     pub limits: super::limits::Settings,
 }
@@ -29,7 +29,7 @@ pub enum Mode {
     Off,
 }
 
-/// How much of the boundary stands; a higher one includes the lower.
+/// How strong the sandbox is. A higher level includes the lower ones.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -37,17 +37,17 @@ pub enum Level {
     None,
     /// Landlock and seccomp.
     Landlock,
-    /// Namespaces too.
+    /// Landlock, seccomp and namespaces.
     Full,
 }
 
-/// Which level to try first.
+/// Which level a person asks for.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum WantedLevel {
-    /// The strongest that this machine offers.
+    /// The highest level that this machine offers.
     Auto,
-    /// Without namespaces.
+    /// Level `landlock`, even if the machine offers `full`.
     Landlock,
 }
 

@@ -1,4 +1,4 @@
-//! The content of a protected name, to be put back where no mount keeps commands from writing it.
+//! Remembers the content of a protected name, to put it back where no mount keeps commands from writing it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::beneath::{Place, make_parents};
 
-/// Every file at or below a path, as it was.
+/// Every file at or below a path, as it was when the snapshot was taken.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     files: BTreeMap<PathBuf, Kept>,
@@ -25,14 +25,15 @@ enum Content {
         mode: u32,
     },
     Link(PathBuf),
-    /// Too large to be remembered, or no file at all.
+    /// Too large to remember, unreadable, or not a regular file.
     Unknown,
 }
 
-/// Changes with every write, whatever a program sets the times to.
+/// Inode, time of the last change and size of a file. It tells whether a file was written: a program can set the
+/// modification time, but not the time of the last change.
 pub type Stamp = (u64, i64, i64, u64);
 
-/// Configuration is small; what is larger is not remembered.
+/// Configuration is smaller than this. The rest is not remembered.
 const MOST_FILES: usize = 2_000;
 const LARGEST_FILE: u64 = 256 << 10;
 
@@ -52,13 +53,13 @@ impl Snapshot {
         Self { files: files(path).into_iter().filter_map(keep).collect() }
     }
 
-    /// Puts back what was changed or removed, moves aside what was added; says what it did.
+    /// Puts back the files that were changed or removed, and moves aside the files that were added. Returns a note for each.
     pub fn restore(&self, root: &Path, path: &Path) -> Vec<String> {
         let mut notes = Vec::new();
         let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
         for (file, kept) in &self.files {
             let untouched = file.symlink_metadata().is_ok_and(|metadata| stamp(&metadata) == kept.stamp);
-            if untouched || kept.content.stands_at(root, file) {
+            if untouched || kept.content.is_at(root, file) {
                 continue;
             }
             notes.push(match kept.content.put_back(root, file) {
@@ -73,7 +74,7 @@ impl Snapshot {
             }
             if let Ok(aside) = Place::find(root, &file).and_then(|place| place.move_aside()) {
                 let (file, aside) = (shown(&file), aside.display());
-                notes.push(format!("{file} was moved to {aside}: a command may not plant it (sandbox.protect)"));
+                notes.push(format!("{file} was moved to {aside}: a command may not create it (sandbox.protect)"));
             }
         }
         notes
@@ -81,7 +82,7 @@ impl Snapshot {
 }
 
 impl Content {
-    fn stands_at(&self, root: &Path, file: &Path) -> bool {
+    fn is_at(&self, root: &Path, file: &Path) -> bool {
         match self {
             Self::File { bytes, .. } => {
                 Place::find(root, file).and_then(|place| place.read()).is_ok_and(|now| now == *bytes)
@@ -106,7 +107,7 @@ pub fn stamp(metadata: &std::fs::Metadata) -> Stamp {
     (metadata.ino(), metadata.ctime(), metadata.ctime_nsec(), metadata.len())
 }
 
-/// Everything at or below a path that is not a directory, links not followed.
+/// Everything at or below a path that is not a directory. Does not follow symbolic links.
 fn files(path: &Path) -> Vec<PathBuf> {
     let (mut found, mut next) = (Vec::new(), vec![path.to_owned()]);
     while let Some(path) = next.pop() {

@@ -1,4 +1,4 @@
-//! Whether the promises hold on this machine: each is broken on purpose, from inside, and must fail.
+//! Tests whether the sandbox keeps its promises on this machine: it tries to break each one from inside.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -9,41 +9,50 @@ use std::path::Path;
 use super::{Level, Network, Profile, capabilities};
 use crate::base::packed::{Malformed, Reader, put_count, put_text};
 
-/// One promise and whether it held.
+/// One promise, and whether the attempt to break it failed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     pub promise: String,
     pub held: bool,
 }
 
-/// Runs in a process of its own inside the sandbox, so whatever a broken promise does to it does not matter.
+/// Runs in a process of its own inside the sandbox, so a successful attempt harms nothing else.
 pub fn probe(profile: &Profile) -> Vec<Finding> {
     let full = profile.level == Level::Full;
     let mut findings = Vec::new();
     let mut check = |promise: &str, held: bool| findings.push(Finding { promise: promise.to_owned(), held });
     let outside = ["/", "/usr", "/var"].map(Path::new).into_iter().filter(|path| !profile.is_writable(path));
-    check("no writing outside the scope", !outside.into_iter().any(can_create_in));
+    check("files outside the scope cannot be written", !outside.into_iter().any(can_create_in));
     check("the session's temporary directory can be written", can_create_in(profile.tmp_seen()));
     check("secrets cannot be read", profile.secrets.iter().all(|secret| is_hidden(secret, profile)));
     check("protected names cannot be written", !full || !profile.protected.iter().any(|path| can_write(path)));
-    check("no device nodes", refused(|| mknod(&profile.tmp_seen().join(".testudo-probe"))));
-    check("no new privileges, no capabilities", privileges_are_gone(profile.level));
-    check("no mounting", refused(|| call(libc::SYS_mount, [0; 5])));
-    check("no new user namespaces", refused(|| call(libc::SYS_unshare, [i64::from(libc::CLONE_NEWUSER), 0, 0, 0, 0])));
-    check("no reaching into other processes", refused(|| call(libc::SYS_ptrace, [16, 1, 0, 0, 0])));
-    check("no io_uring", refused(|| call(libc::SYS_io_uring_setup, [1, 0, 0, 0, 0])));
-    check("no kernel programs", refused(|| call(libc::SYS_bpf, [0; 5])));
-    check("no kernel keys", refused(|| call(libc::SYS_keyctl, [0; 5])));
-    check("no files by handle", refused(|| call(libc::SYS_open_by_handle_at, [-1, 0, 0, 0, 0])));
-    check("no typing into terminals", refused(type_into_terminal));
-    check("only ordinary sockets", refused(|| socket(libc::AF_VSOCK)) && refused(|| socket(libc::AF_ALG)));
+    check("device nodes cannot be created", refused(|| mknod(&profile.tmp_seen().join(".testudo-probe"))));
+    check("no_new_privs is set, capabilities are dropped", privileges_are_gone(profile.level));
+    check("nothing can be mounted", refused(|| call(libc::SYS_mount, [0; 5])));
+    check(
+        "user namespaces cannot be created",
+        refused(|| call(libc::SYS_unshare, [i64::from(libc::CLONE_NEWUSER), 0, 0, 0, 0])),
+    );
+    check("other processes cannot be traced", refused(|| call(libc::SYS_ptrace, [16, 1, 0, 0, 0])));
+    check("io_uring cannot be used", refused(|| call(libc::SYS_io_uring_setup, [1, 0, 0, 0, 0])));
+    check("bpf cannot be used", refused(|| call(libc::SYS_bpf, [0; 5])));
+    check("kernel keyrings cannot be used", refused(|| call(libc::SYS_keyctl, [0; 5])));
+    check("files cannot be opened by handle", refused(|| call(libc::SYS_open_by_handle_at, [-1, 0, 0, 0, 0])));
+    check("input cannot be injected into terminals", refused(type_into_terminal));
+    check(
+        "unusual socket families cannot be used",
+        refused(|| socket(libc::AF_VSOCK)) && refused(|| socket(libc::AF_ALG)),
+    );
     match profile.network {
         Network::On => {}
-        Network::Off => check("no network", refused(|| socket(libc::AF_INET)) && refused(|| socket(libc::AF_NETLINK))),
-        Network::Loopback => check("no network but the own loopback", refused(|| socket(libc::AF_NETLINK))),
+        Network::Off => check(
+            "the network cannot be used",
+            refused(|| socket(libc::AF_INET)) && refused(|| socket(libc::AF_NETLINK)),
+        ),
+        Network::Loopback => check("only the session's own loopback can be used", refused(|| socket(libc::AF_NETLINK))),
     }
     if full {
-        check("processes of its own", !Path::new("/proc/1/exe").exists() && parent_is_first());
+        check("processes outside the session cannot be seen", !Path::new("/proc/1/exe").exists() && parent_is_first());
     }
     findings
 }
@@ -67,10 +76,10 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<Finding>, Malformed> {
     (0..rest.count()?).map(|_| finding(&mut rest)).collect()
 }
 
-/// A file without a name, so that a success leaves nothing behind.
+/// Creates a file without a name, so that a success leaves nothing behind.
 fn can_create_in(directory: &Path) -> bool {
     let opened = File::options().write(true).custom_flags(libc::O_TMPFILE).open(directory);
-    // Some file systems have no nameless files, and then nothing was learned.
+    // A file system without O_TMPFILE says so after the kernel has checked mount and mode, so it counts as a success.
     opened.map_or_else(|error| error.raw_os_error() == Some(libc::EOPNOTSUPP), |_| true)
 }
 
@@ -78,7 +87,8 @@ fn can_write(path: &Path) -> bool {
     if path.is_dir() { can_create_in(path) } else { File::options().append(true).open(path).is_ok() }
 }
 
-/// Unreadable, or nothing to read but the session's own places in it. Without mounts names can still be listed.
+/// Whether a secret is unreadable. At level `full` a directory may still list the places of the session that lie in it; at
+/// level `landlock` the names in it can be listed, but no file can be read.
 fn is_hidden(path: &Path, profile: &Profile) -> bool {
     let full = profile.level == Level::Full;
     let Ok(metadata) = std::fs::metadata(path) else { return true };
@@ -98,13 +108,13 @@ fn refused(attempt: impl FnOnce() -> i64) -> bool {
 }
 
 fn call(number: i64, a: [i64; 5]) -> i64 {
-    // SAFETY: only called with numbers that the filter must refuse before the kernel looks at an argument; should it not,
-    // the null pointers and bad descriptors among them are errors too.
+    // SAFETY: only called with numbers that the filter must refuse before the kernel looks at an argument. If the filter
+    // lets one through, its null pointers and bad descriptors are errors too.
     unsafe { libc::syscall(number, a[0], a[1], a[2], a[3], a[4]) }
 }
 
 fn socket(family: i32) -> i64 {
-    // SAFETY: socket takes no pointers; this process ends right after its probes, with whatever it has open.
+    // SAFETY: socket takes no pointers. The process exits right after its tests, which closes the socket.
     i64::from(unsafe { libc::socket(family, libc::SOCK_DGRAM, 0) })
 }
 
@@ -117,7 +127,7 @@ fn mknod(path: &Path) -> i64 {
 
 fn type_into_terminal() -> i64 {
     let Ok(null) = File::open("/dev/null") else { return 0 };
-    // SAFETY: the argument is a null pointer, which the kernel refuses to read, and not a terminal besides.
+    // SAFETY: the argument is a null pointer, which the kernel refuses to read, and the descriptor is no terminal.
     i64::from(unsafe { libc::ioctl(null.as_raw_fd(), libc::TIOCSTI, 0) })
 }
 

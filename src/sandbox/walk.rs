@@ -1,22 +1,22 @@
-//! Looking for protected names and repositories below a directory, links not followed.
+//! Looks for protected names and git repositories below a directory. Does not follow symbolic links.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::protect::Names;
 
-/// What was found.
+/// What a walk found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Found {
     /// Protected names that exist.
     pub protected: Vec<PathBuf>,
-    /// Where git keeps a repository: `.git`, a submodule's place in it, a bare one.
+    /// The directories in which git keeps repositories: `.git`, `.git/modules/…` for submodules, bare repositories.
     pub repositories: Vec<PathBuf>,
-    /// Whether everything was looked at.
+    /// Whether the walk saw the whole tree.
     pub complete: bool,
 }
 
-/// A tree that is larger is looked through as far as this.
+/// A walk through a larger tree stops here.
 const MOST_ENTRIES: usize = 400_000;
 
 pub fn walk(root: &Path, names: &Names, until: Instant) -> Found {
@@ -35,14 +35,15 @@ pub fn walk(root: &Path, names: &Names, until: Instant) -> Found {
     found
 }
 
-/// One directory, by asking for the names instead of listing it: it may be large, and this happens after every command.
+/// Looks into a single directory. It asks for each name instead of listing the directory, which may be large: this runs after
+/// every command.
 pub fn look_at(directory: &Path, names: &Names) -> Found {
     let mut found = Found { complete: true, ..Found::default() };
-    let stands = |name: &str| directory.join(name).symlink_metadata().is_ok();
+    let exists = |name: &str| directory.join(name).symlink_metadata().is_ok();
     if directory.join(".git").symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         repository(&directory.join(".git"), &mut found, 0);
     }
-    if ["HEAD", "objects", "refs"].into_iter().all(stands) {
+    if ["HEAD", "objects", "refs"].into_iter().all(exists) {
         repository(directory, &mut found, 0);
     }
     for rule in names.written().filter(|rule| !rule.contains('*')) {
@@ -79,7 +80,7 @@ fn look_into(root: &Path, directory: &Path, names: &Names, found: &mut Found, ne
     seen
 }
 
-/// A repository and those of its submodules.
+/// Adds a repository, and those of its submodules.
 fn repository(git: &Path, found: &mut Found, depth: usize) {
     const DEEPEST: usize = 8;
     found.repositories.push(git.to_owned());
@@ -95,7 +96,8 @@ fn repository(git: &Path, found: &mut Found, depth: usize) {
     }
 }
 
-/// Names of submodules may contain slashes, so a repository can lie further down.
+/// Adds the repositories at or below a directory of `modules`. The name of a submodule may contain slashes, so its repository
+/// may be some levels down.
 fn submodules(directory: &Path, found: &mut Found, depth: usize) {
     const DEEPEST: usize = 8;
     if directory.join("HEAD").exists() {

@@ -1,4 +1,4 @@
-//! Published attacks against comparable tools, as a command would try them: they may run, and have no effect outside.
+//! Published attacks against comparable tools, run as commands. They may run, but must have no effect outside the sandbox.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Level, corpus, everywhere, text, with_word};
+use crate::support::{Level, corpus, everywhere, text, until, with_word};
 
-/// Beyond the published ones. `$OUTSIDE` is a directory of the person's with a file `f`; `~/.ssh/id_ed25519` holds a
-/// canary.
+/// Further attacks. `$OUTSIDE` is a directory outside the scope with a file `f`; `~/.ssh/id_ed25519` contains a canary.
 const MORE: &[&str] = &[
     "echo x > $OUTSIDE/new",
     "ln -s ~/.ssh/id_ed25519 l && cat l",
@@ -27,8 +26,8 @@ const MORE: &[&str] = &[
     "chmod 777 $OUTSIDE/f; chown 1 $OUTSIDE/f; truncate -s0 $OUTSIDE/f",
 ];
 
-/// Commands of the classes that the sandbox answers for. The fork bomb has a test of its own, with limits to suit; a proxy
-/// with a list of domains, which three cases presuppose, is not part of the product.
+/// The published attacks that the sandbox has to stop. The fork bomb has a test of its own, with lower limits. Three cases
+/// need a proxy with a list of domains, which testudo does not have.
 fn published() -> Vec<String> {
     let ours = |row: &Value| ["sandbox", "resource", "secrets"].iter().any(|class| row["class"] == *class);
     let elsewhere = |row: &Value| row["policy_setup"]["network"] == "proxy" || row["id"] == "resource-01";
@@ -56,11 +55,11 @@ fn attacks_have_no_effect_outside() {
         assert!(Path::new(&home).join(".ssh/id_ed25519").exists());
         inside.client.hang_up();
         inside.client.wait_for_exit();
-        assert_eq!(with_word(&nap), Vec::<u32>::new(), "orphans end with their session");
+        until("orphans to end with their session", || with_word(&nap).is_empty().then_some(()));
     });
 }
 
-/// Every file of a directory with what is in it and, where there are mounts to guard that, mode, owner and times.
+/// Every file of a directory with its content. At level `full`, where mounts protect them, also its mode, owner and times.
 fn listing(directory: &Path, level: Level) -> BTreeMap<String, String> {
     let described = |path: PathBuf| {
         let metadata = path.metadata().unwrap();

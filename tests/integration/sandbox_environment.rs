@@ -1,4 +1,4 @@
-//! What commands find in their environment.
+//! The environment variables of commands.
 
 use crate::support::World;
 

@@ -1,4 +1,4 @@
-//! What uses too much ends with a reason, and everything else goes on.
+//! A command that uses too much is killed, the result says why, and everything else goes on.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn a_fork_bomb_ends_and_the_session_goes_on() {
         let bomb = json!({ "command": ":(){ :|:& };:; sleep 20", "timeout": 1500 });
         let text = inside.client.call("bash", bomb).ok();
         assert!(text.contains("timed out") || text.contains("sandbox.limits.processes"), "{text}");
-        // In a session of its own, so that nothing of the first one helps.
+        // Another session must still be able to start a keeper and a shell.
         let other = inside.client.call("bash", json!({ "command": "echo alive", "session": "other" }));
         assert_eq!(other.stdout(), "alive\n");
         inside.does("true");

@@ -1,4 +1,4 @@
-//! Where a session can work: its temporary directory, projects in odd places, modes.
+//! Where a session can write: its temporary directory, projects in unusual directories, the modes.
 
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn a_project_below_tmp_stays_where_it_is() {
     );
     assert!(project.path().join("new").exists());
     assert!(!std::path::Path::new("/tmp/private").exists());
-    // File tools know the same places by the same names.
+    // File tools use the same paths.
     assert_eq!(server.call("view", json!({"path": "there"})).ok(), "1\tx\n");
     assert_eq!(server.call("view", json!({"path": project.path().join("new")})).ok(), "1\ty\n");
     assert_eq!(server.call("view", json!({"path": "/tmp/private"})).ok(), "1\tz\n");
@@ -89,7 +89,7 @@ fn a_project_in_an_odd_place_works_too() {
     let mut server = world.server(&["--project-dir", shared.path().to_str().unwrap()]);
     assert_eq!(server.bash("echo x > f && cat f && ls /dev/null").stdout(), "x\n/dev/null\n");
     assert!(shared.path().join("f").exists());
-    // Somebody who asks for everything gets everything but the secrets.
+    // With the whole file system as the project, everything but the secrets can be used.
     let mut server = world.server(&["--project-dir", "/"]);
     let new = world.outside().join("new");
     assert_eq!(server.bash(&format!("echo x > {}", new.display())).field("exit_code").as_deref(), Some("0"));
@@ -104,7 +104,7 @@ fn secrets_inside_the_scope_stay_secret() {
         inside.home_file("work/f", "x");
         let home = text(&inside.world.home());
         let config = text(&inside.world.outside().join("config.toml"));
-        // The home directory as the project, for a person who says so.
+        // The person makes the home directory the project.
         inside.reconnect(&["--config", &config, "--project-dir", &home]);
         inside.does(&format!("echo y > {home}/work/f"));
         assert!(!inside.bash(&format!("cat {secret}")).text().contains("canary"));

@@ -1,8 +1,9 @@
-//! What a command plants would run outside later: hooks, agent and editor configuration, git's own settings.
+//! Protected names: files that a command could plant to have them run outside the sandbox later. These are git hooks, the
+//! configuration of agents and editors, and git's own configuration.
 
 use crate::support::{Inside, Level, everywhere, until};
 
-/// A repository of the person's, with a hook and configuration of theirs.
+/// Creates a repository with the person's own hook and configuration.
 fn repository(inside: &Inside) {
     for (name, text) in [
         (".git/HEAD", "ref: refs/heads/main\n"),
@@ -67,7 +68,7 @@ fn what_is_planted_is_moved_aside_and_reported() {
         assert!(reply.contains(".vscode/tasks.json was moved"), "{reply}");
         assert!(!inside.world.project().join(".envrc").exists());
         assert_eq!(inside.world.read(".envrc.untrusted"), "evil\n");
-        // Far from the root it takes the sweep that follows.
+        // In other directories the sweep finds it, which follows the command.
         inside.does("mkdir -p a/b/c && echo evil > a/b/c/.mcp.json");
         until("the sweep", || (!inside.world.project().join("a/b/c/.mcp.json").exists()).then_some(()));
     });

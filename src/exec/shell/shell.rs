@@ -85,8 +85,7 @@ impl Shell {
         environment.push(("PWD".into(), state.cwd.clone().into()));
         let arguments = match (self, text) {
             (Self::Bash(_), text) => {
-                // In front: what a shell waits for stays the last.
-                placed.insert(0, (PROLOGUE, memory_file(c"prologue", bash_prologue(nonce, text).as_bytes())?));
+                placed.push((PROLOGUE, memory_file(c"prologue", bash_prologue(nonce, text).as_bytes())?));
                 environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{PROLOGUE}").into()));
                 words(["bash", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
             }
@@ -97,14 +96,11 @@ impl Shell {
         };
         let program = self.path().as_os_str().to_owned();
         let (extra, descriptors) = placed.into_iter().unzip();
-        let start = Start { program, arguments, environment, cwd: state.cwd.clone(), extra, terminal: None };
+        let waits_on = matches!(text, Text::Later).then_some(GO);
+        let cwd = state.cwd.clone();
+        let start = Start { program, arguments, environment, cwd, extra, waits_on, terminal: None };
         Ok(Prepared { start, descriptors })
     }
-}
-
-/// Whether a command is a shell that waits: for its last descriptor.
-pub fn is_resting(start: &Start) -> bool {
-    start.extra.last() == Some(&GO)
 }
 
 /// A command for the keeper and what it needs besides stdin, stdout and stderr.

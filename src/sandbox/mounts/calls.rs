@@ -1,5 +1,5 @@
-//! The new mount interface (Linux 5.2 and 5.12): mounts are held as descriptors first and put in place when everything
-//! around them is ready, so that a place can be covered and what lay below still shown.
+//! The mount calls of Linux 5.2 and 5.12. A mount can be cloned into a descriptor and attached later. So a directory can be
+//! covered by an empty one, and a mount that was below it attached again on top.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -9,39 +9,39 @@ use rustix::fs::CWD;
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree};
 
 pub const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
-/// No set-id programs, no devices.
+/// Ignores set-id bits and device nodes.
 pub const HARMLESS: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
 
-/// What happens here shall not reach the host, nor the other way round.
+/// Separates our mounts from the host's: from now on a change on one side does not appear on the other.
 pub fn make_private() -> io::Result<()> {
     use rustix::mount::MountPropagationFlags;
     Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
-/// A copy of what is mounted at a path and below, in no place yet.
-pub fn hold(path: &Path) -> io::Result<OwnedFd> {
+/// Clones the mounts at and below a path. The clone is not attached anywhere.
+pub fn clone_at(path: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     Ok(open_tree(CWD, path, flags)?)
 }
 
-/// Puts a held mount in its place.
-pub fn put(held: &OwnedFd, path: &Path) -> io::Result<()> {
-    Ok(move_mount(held, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+/// Attaches a cloned mount at a path.
+pub fn attach(mount: &OwnedFd, path: &Path) -> io::Result<()> {
+    Ok(move_mount(mount, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
-/// A held mount and everything in it.
-pub fn set_held(held: &OwnedFd, attributes: u64) -> io::Result<()> {
-    set(held, c"", libc::AT_EMPTY_PATH | libc::AT_RECURSIVE, attributes)
+/// Sets attributes of a cloned mount, and of all mounts below it.
+pub fn set_cloned(mount: &OwnedFd, attributes: u64) -> io::Result<()> {
+    set(mount, c"", libc::AT_EMPTY_PATH | libc::AT_RECURSIVE, attributes)
 }
 
-/// The mount at a path, with those below it or without.
+/// Sets attributes of the mount at a path and, if `recursive`, of all mounts below it.
 pub fn set_at(path: &Path, attributes: u64, recursive: bool) -> io::Result<()> {
     let path = std::ffi::CString::new(path.as_os_str().as_encoded_bytes())?;
     set(CWD, &path, if recursive { libc::AT_RECURSIVE } else { 0 }, attributes)
 }
 
-/// A file system of one of the kernel's own kinds.
-pub fn fresh(kind: &str, path: &Path, flags: MountFlags, options: &str) -> io::Result<()> {
+/// Mounts a new file system of a kind that needs no device, such as tmpfs or proc.
+pub fn mount_new(kind: &str, path: &Path, flags: MountFlags, options: &str) -> io::Result<()> {
     let options = std::ffi::CString::new(options)?;
     Ok(mount(kind, path, kind, flags, options.as_c_str())?)
 }

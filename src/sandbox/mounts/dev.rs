@@ -1,4 +1,5 @@
-//! A `/dev` with nothing but what programs need: no disks, no consoles of the host, terminals of the session's own.
+//! The session's own `/dev`: a few harmless devices, shared memory and terminals. It has no disks and no consoles of the
+//! host.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -20,36 +21,36 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// The host's harmless devices, before its `/dev` is covered.
-pub fn hold() -> Result<Vec<(PathBuf, OwnedFd)>, Failure> {
-    let hold = |name: &str| {
+/// Clones the harmless devices of the host, before [`build`] covers its `/dev`.
+pub fn clone_devices() -> Result<Vec<(PathBuf, OwnedFd)>, Failure> {
+    let clone = |name: &str| {
         let path = Path::new("/dev").join(name);
-        let held = calls::hold(&path).doing(|| format!("hold {}", path.display()))?;
-        Ok((path, held))
+        let mount = calls::clone_at(&path).doing(|| format!("clone {}", path.display()))?;
+        Ok((path, mount))
     };
-    DEVICES.into_iter().map(hold).collect()
+    DEVICES.into_iter().map(clone).collect()
 }
 
-/// It can still be written when this returns: a project may have to be shown below it.
+/// Builds the session's `/dev`. It is still writable afterwards, because a project may have to be attached below it.
 pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Failure> {
-    let quiet = MountFlags::NOSUID | MountFlags::NOEXEC;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let dev = Path::new("/dev");
-    calls::fresh("tmpfs", dev, quiet, "mode=755,size=64k").doing(|| "cover /dev".to_owned())?;
-    for (path, held) in devices {
-        File::create(path).doing(|| format!("make room for {}", path.display()))?;
-        calls::put(held, path).doing(|| format!("put {} in its place", path.display()))?;
+    calls::mount_new("tmpfs", dev, flags, "mode=755,size=64k").doing(|| "cover /dev".to_owned())?;
+    for (path, device) in devices {
+        File::create(path).doing(|| format!("create {}", path.display()))?;
+        calls::attach(device, path).doing(|| format!("attach {}", path.display()))?;
     }
     for (name, target) in LINKS {
         std::os::unix::fs::symlink(target, dev.join(name)).doing(|| format!("link /dev/{name}"))?;
     }
     for (name, kind, options) in [
         ("pts", "devpts", "newinstance,ptmxmode=0666,mode=620".to_owned()),
-        // Shared memory is memory: what a session may use of it is bounded like the rest.
+        // Shared memory counts as memory, so it gets the same limit.
         ("shm", "tmpfs", format!("mode=1777,size={}", profile.limits.memory.max(1 << 20))),
     ] {
         let path = dev.join(name);
-        std::fs::create_dir(&path).doing(|| format!("make room for {}", path.display()))?;
-        calls::fresh(kind, &path, quiet, &options).doing(|| format!("mount {}", path.display()))?;
+        std::fs::create_dir(&path).doing(|| format!("create {}", path.display()))?;
+        calls::mount_new(kind, &path, flags, &options).doing(|| format!("mount {}", path.display()))?;
     }
-    hide::make_empty()
+    hide::create_covers()
 }

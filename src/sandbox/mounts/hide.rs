@@ -1,4 +1,4 @@
-//! Putting nothing over something: secrets, and sockets that lead out of the sandbox.
+//! Hides files behind empty ones: secrets, and sockets of programs outside the sandbox.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -10,49 +10,50 @@ use super::super::failure::{Doing, Failure};
 use super::super::profile::Sockets;
 use super::calls::{self, HARMLESS, READ_ONLY};
 
-/// An empty directory and an empty file that nobody may read, write or enter. They live in the session's own `/dev`, so
-/// that more can be hidden behind them later.
-const DIRECTORY: &str = "/dev/.hidden/directory";
-const FILE: &str = "/dev/.hidden/file";
+/// An empty directory and an empty file that nobody may read, write or enter. They are in the session's own `/dev`, so that
+/// the guard finds them when it hides more paths later.
+const EMPTY_DIRECTORY: &str = "/dev/.hidden/directory";
+const EMPTY_FILE: &str = "/dev/.hidden/file";
 
-/// While the session's `/dev` is being built and can still be written.
-pub fn make_empty() -> Result<(), Failure> {
+/// Creates the empty file and directory, while the session's `/dev` is still writable.
+pub fn create_covers() -> Result<(), Failure> {
     let make = || -> io::Result<()> {
-        std::fs::create_dir_all(DIRECTORY)?;
-        File::create(FILE)?;
-        [DIRECTORY, FILE].iter().try_for_each(|path| std::fs::set_permissions(path, Permissions::from_mode(0o000)))
+        std::fs::create_dir_all(EMPTY_DIRECTORY)?;
+        File::create(EMPTY_FILE)?;
+        let paths = [EMPTY_DIRECTORY, EMPTY_FILE];
+        paths.iter().try_for_each(|path| std::fs::set_permissions(path, Permissions::from_mode(0o000)))
     };
-    make().doing(|| "make an empty file to hide others behind".to_owned())
+    make().doing(|| "create the empty files that hide others".to_owned())
 }
 
-/// What does not exist needs no hiding; a link is followed, so that its target is hidden.
-pub fn put_over(path: &Path) -> Result<(), Failure> {
+/// Hides a path. Does nothing if it does not exist, and follows a symbolic link to hide its target.
+pub fn hide(path: &Path) -> Result<(), Failure> {
     let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
-    let empty = Path::new(if metadata.is_dir() { DIRECTORY } else { FILE });
-    let hide = || -> io::Result<()> {
-        let held = calls::hold(empty)?;
-        calls::set_held(&held, HARMLESS | READ_ONLY)?;
-        calls::put(&held, &path.canonicalize()?)
+    let empty = Path::new(if metadata.is_dir() { EMPTY_DIRECTORY } else { EMPTY_FILE });
+    let cover = || -> io::Result<()> {
+        let mount = calls::clone_at(empty)?;
+        calls::set_cloned(&mount, HARMLESS | READ_ONLY)?;
+        calls::attach(&mount, &path.canonicalize()?)
     };
-    hide().doing(|| format!("hide {}", path.display()))
+    cover().doing(|| format!("hide {}", path.display()))
 }
 
-/// Named sockets of the host that the covers do not hide. Connecting needs no writable mount, so a read-only file system
-/// would not keep a command from talking to the docker daemon.
+/// Named sockets of the host that commands could still see. A read-only mount does not keep a command from connecting to a
+/// socket, such as that of the docker daemon, so these have to be hidden.
 pub fn foreign_sockets(profile: &Profile) -> Vec<PathBuf> {
     let Sockets::Only(allowed) = &profile.sockets else { return Vec::new() };
     let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let hidden_or_ours = |path: &Path| {
+    let hidden_or_allowed = |path: &Path| {
         path.starts_with("/run")
             || path.starts_with("/dev")
             || path.starts_with(profile.tmp_seen())
-            || profile.writable.iter().chain(allowed).any(|ours| path.starts_with(ours))
+            || profile.writable.iter().chain(allowed).any(|allowed| path.starts_with(allowed))
     };
     let is_socket = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
     let mut paths: Vec<PathBuf> = table
         .lines()
         .filter_map(|line| line.find(" /").map(|at| PathBuf::from(&line[at + 1..])))
-        .filter(|path| !hidden_or_ours(path) && is_socket(path))
+        .filter(|path| !hidden_or_allowed(path) && is_socket(path))
         .collect();
     paths.sort();
     paths.dedup();

@@ -1,7 +1,8 @@
-//! What a session sees of the file system at level `full`: everything read-only, its own places writable, secrets and
-//! other programs' sockets gone, `/tmp`, `/dev` and `/proc` its own.
+//! The file system that a session sees at level `full`. Everything is read-only except the session's own places. Secrets and
+//! the sockets of other programs are hidden. `/tmp`, `/dev` and `/proc` are the session's own.
 //!
-//! Mounts that have to shine through a cover are held before the cover is put on; see [`calls`].
+//! An empty file system *covers* a directory that must not be seen, such as `/run`. A *place* is a path that commands must
+//! still find below a cover: it is cloned before the cover is mounted and attached afterwards ([`calls`]).
 
 mod calls;
 mod dev;
@@ -21,26 +22,26 @@ use super::Profile;
 use super::failure::{Doing, Failure};
 use super::profile::Sockets;
 
-/// Sockets and pid files of the whole machine.
+/// Holds the sockets and pid files of the whole machine.
 const RUN: &str = "/run";
 
-/// Steps in the order that they need each other.
+/// Builds the session's file system. Each step relies on the ones before it.
 pub fn build(profile: &Profile) -> Result<(), Failure> {
     calls::make_private().doing(|| "separate the session's mounts from the host's".to_owned())?;
-    let places = hold_places(profile)?;
-    let devices = dev::hold()?;
+    let places = clone_places(profile)?;
+    let devices = dev::clone_devices()?;
     let sockets = hide::foreign_sockets(profile);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | libc::MOUNT_ATTR_NOSUID, true)
         .doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
     for cover in &covers {
-        calls::fresh("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")
+        calls::mount_new("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")
             .doing(|| format!("cover {}", cover.display()))?;
     }
     dev::build(&devices, profile)?;
     for place in &places {
-        place.put()?;
+        place.attach()?;
     }
     for cover in covers.iter().map(PathBuf::as_path).chain([Path::new("/dev")]) {
         calls::set_at(cover, READ_ONLY, false).doing(|| format!("make {} read-only", cover.display()))?;
@@ -48,21 +49,21 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
     proc::build(profile)?;
     read_only(&profile.protected)?;
     for path in profile.secrets.iter().filter(|secret| !covers.contains(secret)).chain(&sockets) {
-        hide::put_over(path)?;
+        hide::hide(path)?;
     }
     Ok(())
 }
 
-/// Hides paths from a session that runs already. As with [`read_only`], its namespaces must have been entered.
+/// Hides paths from a running session. As for [`read_only`], the caller must have entered its namespaces.
 pub fn hide(paths: &[PathBuf]) -> Result<(), Failure> {
-    paths.iter().try_for_each(|path| hide::put_over(path))
+    paths.iter().try_for_each(|path| hide::hide(path))
 }
 
-/// Makes existing names read-only where they are. Whoever calls may be outside the session with its namespaces entered.
+/// Makes paths read-only. The caller is the keeper, or a process of the guard that has entered the keeper's namespaces.
 pub fn read_only(paths: &[PathBuf]) -> Result<(), Failure> {
-    // A link is no place for a mount; whoever watches over it has to put it back.
+    // A symbolic link cannot be a mount point. The sentry puts it back if a command changes it.
     for path in paths.iter().filter(|path| !path.is_symlink()) {
-        // A repository whose own directory is a mount cannot be moved away to get rid of the mounts inside it.
+        // A mount point cannot be renamed. So a command cannot move the repository away to get rid of the mounts in it.
         if let Some(repository) = path.parent().filter(|parent| path.ends_with("hooks") && parent.ends_with(".git")) {
             bind(repository, 0)?;
         }
@@ -71,62 +72,62 @@ pub fn read_only(paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A path put over itself with other attributes; one that has gone meanwhile needs nothing.
+/// Mounts a path over itself with other attributes. Does nothing if the path no longer exists.
 fn bind(path: &Path, attributes: u64) -> Result<(), Failure> {
-    let held = match calls::hold(path) {
+    let mount = match calls::clone_at(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        held => held.doing(|| format!("hold {}", path.display()))?,
+        mount => mount.doing(|| format!("clone the mount of {}", path.display()))?,
     };
     if attributes != 0 {
-        calls::set_held(&held, attributes).doing(|| format!("make {} read-only", path.display()))?;
+        calls::set_cloned(&mount, attributes).doing(|| format!("make {} read-only", path.display()))?;
     }
-    calls::put(&held, path).doing(|| format!("protect {}", path.display()))
+    calls::attach(&mount, path).doing(|| format!("mount {} over itself", path.display()))
 }
 
-/// Something that shall be found at a path whatever covers its surroundings.
+/// A mount that commands find at a path, even if the directories above it are covered.
 struct Place {
-    held: OwnedFd,
+    mount: OwnedFd,
     at: PathBuf,
     directory: bool,
 }
 
-/// Outer places before those inside them.
-fn hold_places(profile: &Profile) -> Result<Vec<Place>, Failure> {
+/// Clones the mounts of all places, and sorts outer places before those inside them.
+fn clone_places(profile: &Profile) -> Result<Vec<Place>, Failure> {
     let mut places = Vec::new();
-    let mut hold = |from: &Path, at: &Path, attributes: u64| -> Result<(), Failure> {
-        let held = calls::hold(from).doing(|| format!("hold {}", from.display()))?;
-        calls::set_held(&held, attributes).doing(|| format!("set the rights of {}", from.display()))?;
-        places.push(Place { held, at: at.to_owned(), directory: from.is_dir() });
+    let mut add = |from: &Path, at: &Path, attributes: u64| -> Result<(), Failure> {
+        let mount = calls::clone_at(from).doing(|| format!("clone the mount of {}", from.display()))?;
+        calls::set_cloned(&mount, attributes).doing(|| format!("set the mount attributes of {}", from.display()))?;
+        places.push(Place { mount, at: at.to_owned(), directory: from.is_dir() });
         Ok(())
     };
     if profile.private_tmp {
-        hold(&profile.tmp, profile.tmp_seen(), HARMLESS)?;
+        add(&profile.tmp, profile.tmp_seen(), HARMLESS)?;
     } else {
-        hold(&profile.tmp, &profile.tmp, HARMLESS)?;
+        add(&profile.tmp, &profile.tmp, HARMLESS)?;
     }
     for path in profile.writable.iter().filter(|path| *path != Path::new("/")) {
-        hold(path, path, HARMLESS)?;
+        add(path, path, HARMLESS)?;
     }
     for path in shown(profile) {
-        hold(&path, &path, HARMLESS | READ_ONLY)?;
+        add(&path, &path, HARMLESS | READ_ONLY)?;
     }
     places.sort_by_key(|place| place.at.components().count());
     Ok(places)
 }
 
-/// The person has put the whole machine into the scope; there is no place to put a mount of it.
+/// Whether the scope is the whole file system. A mount over `/` is not possible, so `/` stays writable instead.
 fn writes_everywhere(profile: &Profile) -> bool {
     profile.writable.iter().any(|path| path == Path::new("/"))
 }
 
-/// What must stay visible below the covers and is not writable anyway.
+/// The read-only places: what must stay visible below a cover and is not writable anyway.
 fn shown(profile: &Profile) -> Vec<PathBuf> {
     let covered = |path: &PathBuf| {
         let tmp = profile.private_tmp && path.starts_with(profile.tmp_seen());
         (tmp || covers(profile).iter().any(|cover| path.starts_with(cover)))
             && !profile.writable.iter().any(|writable| path.starts_with(writable))
     };
-    // Names could not be looked up without it, and on many machines it lives below /run.
+    // Host names cannot be looked up without it, and on many machines it is below /run.
     let resolver = Path::new("/etc/resolv.conf").canonicalize().ok();
     let system = [PathBuf::from("/run/current-system"), PathBuf::from("/run/opengl-driver")];
     let sockets = match &profile.sockets {
@@ -137,7 +138,8 @@ fn shown(profile: &Profile) -> Vec<PathBuf> {
     wanted.filter(|path| covered(path) && path.exists()).collect()
 }
 
-/// Directories that are replaced by empty ones: `/run`, and secrets that hold a place which must be shown.
+/// The directories to cover: `/run`, and secret directories that contain a place. (Other secrets are hidden by
+/// [`hide::hide`], which leaves no room for a place.)
 fn covers(profile: &Profile) -> Vec<PathBuf> {
     let real = |path: &&str| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
     let run = [RUN, "/var/run"].iter().filter(|_| profile.sockets != Sockets::All).filter(|path| real(path));
@@ -153,14 +155,14 @@ fn covers(profile: &Profile) -> Vec<PathBuf> {
 }
 
 impl Place {
-    fn put(&self) -> Result<(), Failure> {
+    fn attach(&self) -> Result<(), Failure> {
         if !self.at.exists() {
-            self.make_room().doing(|| format!("make room for {}", self.at.display()))?;
+            self.create_mount_point().doing(|| format!("create a mount point for {}", self.at.display()))?;
         }
-        calls::put(&self.held, &self.at).doing(|| format!("put {} in its place", self.at.display()))
+        calls::attach(&self.mount, &self.at).doing(|| format!("attach {}", self.at.display()))
     }
 
-    fn make_room(&self) -> io::Result<()> {
+    fn create_mount_point(&self) -> io::Result<()> {
         let directories = |path: &Path| std::fs::DirBuilder::new().recursive(true).mode(0o755).create(path);
         if self.directory {
             return directories(&self.at);

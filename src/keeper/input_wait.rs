@@ -1,33 +1,36 @@
-//! Whether a command sits waiting for input: some process of its tree is blocked in a system call that reads, or waits
-//! without a limit for, the very file that is the command's stdin or terminal. Read from `/proc/PID/syscall`; where that
-//! cannot be read, and for calls that do not show their descriptors, no claim is made.
+//! Finds out whether a command waits for input: whether one of its processes is blocked reading the file that is the
+//! command's stdin or terminal, or polls that file without a timeout.
+//!
+//! `/proc/PID/syscall` tells. Where it cannot be read, and for system calls that do not show their descriptors (such as
+//! `epoll_wait`), the answer is no.
 
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::descendants;
 
-/// Which file the input is, however a process came to hold it.
+/// The file that a command reads its input from, identified whatever descriptor a process has for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Input {
+pub struct InputFile {
     device: u64,
     inode: u64,
     special: u64,
 }
 
-impl Input {
-    pub fn of(path: &str) -> Option<Self> {
+impl InputFile {
+    pub fn at(path: &str) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(Self { device: metadata.dev(), inode: metadata.ino(), special: metadata.rdev() })
     }
 
+    /// Whether a descendant of the calling process waits for this file.
     pub fn is_awaited(self) -> bool {
         descendants::living().into_iter().any(|pid| {
-            awaited_descriptor(pid).is_some_and(|number| Self::of(&format!("/proc/{pid}/fd/{number}")) == Some(self))
+            awaited_descriptor(pid).is_some_and(|number| Self::at(&format!("/proc/{pid}/fd/{number}")) == Some(self))
         })
     }
 }
 
-/// The one descriptor that a process is blocked on, if it is blocked on one without a time limit.
+/// The descriptor that a process is blocked on, if there is exactly one and the process set no timeout.
 fn awaited_descriptor(pid: i32) -> Option<i64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
     let mut fields = text.split_whitespace();
@@ -38,7 +41,7 @@ fn awaited_descriptor(pid: i32) -> Option<i64> {
     if call == libc::SYS_read {
         return i64::try_from(argument(0)?).ok();
     }
-    // Only the lowest descriptor is watched, which is where a terminal or stdin is.
+    // `select` shows only how many descriptors it looks at. If it is one, it is descriptor 0.
     if call == libc::SYS_pselect6 || is_select(call) {
         return (argument(0)? == 1 && argument(1)? != 0 && argument(4)? == 0).then_some(0);
     }
@@ -72,7 +75,7 @@ fn is_poll(_: i64) -> bool {
     false
 }
 
-/// The first field of the `pollfd` at that address of the process.
+/// The first field of the `pollfd` at this address in the process.
 fn polled_descriptor(pid: i32, address: u64) -> Option<i64> {
     let mut bytes = [0; 4];
     std::fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;

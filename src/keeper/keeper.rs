@@ -1,0 +1,172 @@
+//! The keeper. It forks a reaper for each command, kills what exceeds the session's limits, and kills the processes that
+//! a dead reaper leaves behind.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+
+use super::processes::{self, Forked, Waited};
+use super::protocol::{ExitStatus, FAILED, KeeperRequest, NOTE, READY, StartDescriptors};
+use super::session_limits::{self, Pace};
+use super::{descendants, descriptors, packets, reaper, signals};
+use crate::sandbox::{self, Level, Profile};
+
+/// The guard writes this when it has finished preparing the keeper from outside.
+pub const GO: &[u8] = b"g";
+
+/// Never returns. The keeper exits when the server hangs up, when the guard dies, or when its socket fails.
+pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
+    processes::set_name(c"testudo-keeper");
+    let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
+    // The keeper must not outlive its guard. It reads this signal as a message and checks the sender, because a command
+    // can send SIGTERM to the keeper too.
+    processes::on_parent_death(libc::SIGTERM);
+    let mut go = [0; 1];
+    if !matches!(rustix::io::read(&released, &mut go), Ok(1)) {
+        processes::exit(1);
+    }
+    drop(released);
+    // Start a process group of our own: the guard's group has no number inside our pid namespace.
+    let _ = rustix::process::setsid();
+    if let Err(failure) = sandbox::restrict(profile) {
+        packets::send(socket, &[FAILED, failure.to_string().as_bytes()].concat());
+        processes::exit(1);
+    }
+    let outcome = run(socket, profile, guard);
+    // Kill the reapers first. Otherwise a reaper would report our SIGKILL as the command's own exit status.
+    descendants::children().into_iter().for_each(|reaper| processes::kill(reaper, libc::SIGKILL));
+    descendants::end_all();
+    processes::exit(i32::from(outcome.is_err()))
+}
+
+fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
+    processes::become_sub_reaper();
+    let signals = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
+    let mut reapers = Reapers::default();
+    packets::send(socket, READY);
+    let (mut last_check, mut pace) = (Instant::now(), Pace::Close);
+    loop {
+        let next_check = reapers.need_limits(profile).then_some(pace as i64);
+        let own = [(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)];
+        let sources: Vec<_> = own.into_iter().chain(reapers.waiting()).collect();
+        let ready = descriptors::wait_for(&sources, next_check);
+        if next_check.is_some() && last_check.elapsed() >= Duration::from_millis(pace as u64) {
+            last_check = Instant::now();
+            let note = |text: &str| packets::send(socket, &[NOTE, text.as_bytes()].concat());
+            pace = session_limits::enforce(&profile.limits, note);
+        }
+        while let Some((signal, sender)) = signals::next_signal(&signals) {
+            if signal == libc::SIGTERM && sender == guard {
+                return Ok(());
+            }
+        }
+        reapers.stop_waiting(&ready[2..]);
+        reapers.reap();
+        if !ready[1].is_empty() && !reapers.accept(socket, &signals, profile)? {
+            return Ok(());
+        }
+    }
+}
+
+/// The reapers of the commands that run, and of the shell that waits for its command.
+#[derive(Default)]
+struct Reapers {
+    all: Vec<Reaper>,
+    /// A reaper was killed. Its orphans are our children now and have to be killed too.
+    sweeping: bool,
+}
+
+struct Reaper {
+    pid: i32,
+    /// A pipe that the command waits on before it does anything. The server hangs up once the command has work to do.
+    waits_on: Option<OwnedFd>,
+}
+
+impl Reapers {
+    /// What to poll for the commands that wait.
+    fn waiting(&self) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let pipes = self.all.iter().filter_map(|reaper| reaper.waits_on.as_ref());
+        pipes.map(|pipe| (pipe.as_fd(), PollFlags::empty()))
+    }
+
+    /// Takes the poll results of [`Reapers::waiting`]: a command whose pipe has hung up no longer waits.
+    fn stop_waiting(&mut self, events: &[PollFlags]) {
+        let waiting = self.all.iter_mut().filter(|reaper| reaper.waits_on.is_some());
+        waiting.zip(events).filter(|(_, events)| !events.is_empty()).for_each(|(reaper, _)| reaper.waits_on = None);
+    }
+
+    /// Reads one request and carries it out. Returns `false` when the server has hung up.
+    fn accept(&mut self, socket: &OwnedFd, signals: &OwnedFd, profile: &Profile) -> io::Result<bool> {
+        let mut message = [0; 16];
+        let (count, descriptors) = packets::receive(socket, &mut message)?;
+        if count == 0 {
+            return Ok(false);
+        }
+        match KeeperRequest::decode(&message[..count]) {
+            Ok(KeeperRequest::Start { waits_on }) => {
+                if let Some(descriptors) = StartDescriptors::received(descriptors) {
+                    self.fork_reaper(socket, signals, descriptors, waits_on);
+                }
+            }
+            Ok(KeeperRequest::Probe) => probe(profile, descriptors),
+            // Closing the descriptors that came along tells the server that the request failed.
+            Err(_) => {}
+        }
+        Ok(true)
+    }
+
+    fn fork_reaper(
+        &mut self,
+        socket: &OwnedFd,
+        signals: &OwnedFd,
+        mut descriptors: StartDescriptors,
+        waits_on: Option<usize>,
+    ) {
+        match processes::fork() {
+            Ok(Forked::Child) => {
+                // The server notices the keeper's end when the socket closes, so only the keeper may hold it.
+                descriptors::close(socket);
+                descriptors::close(signals);
+                self.all.iter().filter_map(|reaper| reaper.waits_on.as_ref()).for_each(descriptors::close);
+                reaper::main(descriptors)
+            }
+            Ok(Forked::Parent { child }) => {
+                let index = waits_on.filter(|index| *index < descriptors.extra.len());
+                let waits_on = index.map(|index| descriptors.extra.swap_remove(index));
+                self.all.push(Reaper { pid: child, waits_on });
+            }
+            Err(error) => reaper::report_failed_fork(&descriptors.control, &error),
+        }
+    }
+
+    /// Whether the limits have to be checked: only in a sandbox, and only while a command works. A session that is idle
+    /// uses no CPU time.
+    fn need_limits(&self, profile: &Profile) -> bool {
+        profile.level != Level::None && self.all.iter().any(|reaper| reaper.waits_on.is_none())
+    }
+
+    fn reap(&mut self) {
+        while let Waited::Ended { pid, status } = processes::wait_any() {
+            self.all.retain(|reaper| reaper.pid != pid);
+            self.sweeping |= status != ExitStatus::Code(0);
+        }
+        if self.sweeping {
+            // When an orphan dies, its own children become ours, and SIGCHLD brings us back here for them.
+            let known = |pid: &i32| self.all.iter().any(|reaper| reaper.pid == *pid);
+            let orphans = descendants::children().into_iter().filter(|pid| !known(pid));
+            self.sweeping = orphans.inspect(|pid| processes::kill(*pid, libc::SIGKILL)).count() > 0;
+        }
+    }
+}
+
+/// Tests the sandbox in a forked child, because a test may do harm to the process that runs it.
+fn probe(profile: &Profile, mut descriptors: Vec<OwnedFd>) {
+    let Some(answer) = descriptors.pop() else { return };
+    if matches!(processes::fork(), Ok(Forked::Child)) {
+        let findings = sandbox::support::probe(profile);
+        packets::send(&answer, &sandbox::support::encode(&findings));
+        processes::exit(0);
+    }
+}

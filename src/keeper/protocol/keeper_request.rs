@@ -1,0 +1,79 @@
+use std::os::fd::OwnedFd;
+
+use crate::base::packed::{Malformed, Reader};
+
+/// What the server asks the keeper.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeeperRequest {
+    /// Start a command; [`StartDescriptors`] come with the request. [`super::Start::request`] makes it.
+    Start {
+        /// Which of the extra descriptors the command waits on: see [`super::Start::waits_on`].
+        waits_on: Option<usize>,
+    },
+    /// Test the sandbox from inside, and write the findings to the one descriptor that comes with the request.
+    Probe,
+}
+
+/// More than any request needs. The receiver reserves room for so many.
+pub const MOST_DESCRIPTORS: usize = 12;
+
+impl KeeperRequest {
+    pub fn encode(self) -> [u8; 5] {
+        let (tag, value) = match self {
+            Self::Start { waits_on } => (b'S', waits_on.and_then(|index| i32::try_from(index).ok()).unwrap_or(-1)),
+            Self::Probe => (b'P', 0),
+        };
+        let v = value.to_le_bytes();
+        [tag, v[0], v[1], v[2], v[3]]
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
+        match tag {
+            b'S' => Ok(Self::Start { waits_on: usize::try_from(Reader(rest).number()?).ok() }),
+            b'P' => Ok(Self::Probe),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+/// The descriptors of [`KeeperRequest::Start`], in the order in which the server sends them.
+pub struct StartDescriptors {
+    /// A memory file with the encoded [`super::Start`].
+    pub description: OwnedFd,
+    /// The reaper's socket to the server.
+    pub control: OwnedFd,
+    /// Stdin, stdout and stderr of the command.
+    pub standard: [OwnedFd; 3],
+    /// Further descriptors of the command; [`super::Start::extra`] has their numbers.
+    pub extra: Vec<OwnedFd>,
+}
+
+impl StartDescriptors {
+    /// `None` when there are too few.
+    pub fn received(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut rest = descriptors.into_iter();
+        let (description, control) = (rest.next()?, rest.next()?);
+        let standard = [rest.next()?, rest.next()?, rest.next()?];
+        Some(Self { description, control, standard, extra: rest.collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_survive_the_wire() {
+        for request in [
+            KeeperRequest::Start { waits_on: None },
+            KeeperRequest::Start { waits_on: Some(0) },
+            KeeperRequest::Start { waits_on: Some(3) },
+            KeeperRequest::Probe,
+        ] {
+            assert_eq!(KeeperRequest::decode(&request.encode()), Ok(request));
+        }
+        assert_eq!(KeeperRequest::decode(b""), Err(Malformed));
+        assert_eq!(KeeperRequest::decode(b"S"), Err(Malformed));
+    }
+}

@@ -1,0 +1,36 @@
+//! The messages between server, guard, keeper and reaper.
+//!
+//! | from | to | message |
+//! |---|---|---|
+//! | server | guard | [`GuardRequest`], with a memory file |
+//! | guard | server | [`DONE`], [`FAILED`] |
+//! | server | keeper | [`KeeperRequest`], with descriptors |
+//! | keeper | server | [`READY`], [`FAILED`], [`NOTE`] |
+//! | server | reaper | [`Order`] |
+//! | reaper | server | [`ReaperEvent`] |
+//!
+//! Each message is one packet of a sequenced-packet socket, with the descriptors beside it. What may be large (a
+//! profile, a list of paths, the description of a command) is in a memory file, and its descriptor is sent.
+
+mod guard_request;
+mod keeper_request;
+mod reaper_messages;
+mod start;
+
+pub use guard_request::GuardRequest;
+pub use keeper_request::{KeeperRequest, MOST_DESCRIPTORS, StartDescriptors};
+pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};
+pub use start::{Start, TerminalSize};
+
+/// From the keeper, once: it is restricted and can start commands.
+pub const READY: &[u8] = b"ready";
+
+/// The reason follows. From the guard or the keeper instead of [`READY`] when the session could not be restricted; from
+/// the guard instead of [`DONE`] when it could not do what it was asked.
+pub const FAILED: &[u8] = b"failed ";
+
+/// From the guard: it has done what it was asked.
+pub const DONE: &[u8] = b"done";
+
+/// From the keeper: it killed a process on its own initiative. A sentence with the reason follows.
+pub const NOTE: &[u8] = b"note ";

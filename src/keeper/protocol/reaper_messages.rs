@@ -1,0 +1,159 @@
+use crate::base::packed::{Malformed, Reader};
+
+/// What a reaper tells the server.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ReaperEvent {
+    /// The command runs. With a terminal, the descriptor of its master side comes with the message.
+    Started { pid: i32 },
+    /// The command could not be started.
+    Failed { step: Step, errno: i32 },
+    /// The command itself ended. These of its descendants still run.
+    Exited { status: ExitStatus, running: Vec<i32> },
+    /// The answer to [`Order::AskInputAwaited`].
+    InputAwaited { awaited: bool },
+}
+
+/// The step of starting a command that failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Step {
+    Description,
+    WorkingDirectory,
+    Terminal,
+    Execute,
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ExitStatus {
+    Code(i32),
+    Signal(i32),
+}
+
+impl ExitStatus {
+    /// The number a shell would put into `$?`.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        }
+    }
+}
+
+/// What the server tells a reaper.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Order {
+    /// Send this signal to the command and all its descendants.
+    Signal(i32),
+    /// Say whether one of these processes is blocked reading the command's input.
+    AskInputAwaited,
+    /// Kill these processes until none is left.
+    End,
+}
+
+impl ReaperEvent {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut numbers = |tag: u8, values: &[i32]| {
+            out.push(tag);
+            values.iter().for_each(|value| out.extend(value.to_le_bytes()));
+        };
+        match self {
+            Self::Started { pid } => numbers(b'S', &[*pid]),
+            Self::Failed { step, errno } => numbers(b'F', &[*step as i32, *errno]),
+            Self::InputAwaited { awaited } => numbers(b'I', &[i32::from(*awaited)]),
+            Self::Exited { status, running } => {
+                let (kind, value) = match status {
+                    ExitStatus::Code(code) => (0, *code),
+                    ExitStatus::Signal(signal) => (1, *signal),
+                };
+                numbers(b'X', &[&[kind, value], running.as_slice()].concat());
+            }
+        }
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
+        let mut rest = Reader(rest);
+        match tag {
+            b'S' => Ok(Self::Started { pid: rest.number()? }),
+            b'F' => {
+                let step = match rest.number()? {
+                    0 => Step::Description,
+                    1 => Step::WorkingDirectory,
+                    2 => Step::Terminal,
+                    _ => Step::Execute,
+                };
+                Ok(Self::Failed { step, errno: rest.number()? })
+            }
+            b'I' => Ok(Self::InputAwaited { awaited: rest.number()? != 0 }),
+            b'X' => {
+                let (kind, value) = (rest.number()?, rest.number()?);
+                let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
+                let mut running = Vec::new();
+                while !rest.0.is_empty() {
+                    running.push(rest.number()?);
+                }
+                Ok(Self::Exited { status, running })
+            }
+            _ => Err(Malformed),
+        }
+    }
+}
+
+impl Order {
+    pub fn encode(self) -> [u8; 5] {
+        let (tag, value) = match self {
+            Self::Signal(signal) => (b'S', signal),
+            Self::AskInputAwaited => (b'I', 0),
+            Self::End => (b'E', 0),
+        };
+        let v = value.to_le_bytes();
+        [tag, v[0], v[1], v[2], v[3]]
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
+        match tag {
+            b'S' => Ok(Self::Signal(Reader(rest).number()?)),
+            b'I' => Ok(Self::AskInputAwaited),
+            b'E' => Ok(Self::End),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn events_survive_the_wire() {
+        for event in [
+            ReaperEvent::Started { pid: 7 },
+            ReaperEvent::Failed { step: Step::WorkingDirectory, errno: 2 },
+            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
+            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![] },
+            ReaperEvent::Failed { step: Step::Terminal, errno: 2 },
+            ReaperEvent::InputAwaited { awaited: true },
+        ] {
+            assert_eq!(ReaperEvent::decode(&event.encode()), Ok(event));
+        }
+    }
+
+    #[test]
+    fn orders_survive_the_wire() {
+        for order in [Order::Signal(15), Order::AskInputAwaited, Order::End] {
+            assert_eq!(Order::decode(&order.encode()), Ok(order));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rubbish_is_refused_without_a_panic(bytes: Vec<u8>) {
+            let _ = ReaperEvent::decode(&bytes);
+            let _ = Order::decode(&bytes);
+        }
+    }
+}

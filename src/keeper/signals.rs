@@ -1,0 +1,32 @@
+//! Signals read from a descriptor, so that one `poll` waits for signals and messages alike.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Blocks the signals. From now on they arrive at the returned descriptor.
+pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
+    // SAFETY: an all-zero sigset_t is valid storage for sigemptyset, which initialises it; the calls only read and write
+    // that set, and signalfd's result is checked before it is owned.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if descriptor < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(descriptor)) }
+    }
+}
+
+/// The next pending signal: its number and the pid of its sender, which is 0 for a sender outside our pid namespace.
+pub fn next_signal(descriptor: &OwnedFd) -> Option<(i32, u32)> {
+    // SAFETY: signalfd_siginfo is plain data, valid when zeroed.
+    let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
+    let size = size_of::<libc::signalfd_siginfo>();
+    // SAFETY: the buffer is exactly one signalfd_siginfo and lives across the call.
+    let got = unsafe { libc::read(descriptor.as_raw_fd(), (&raw mut info).cast(), size) };
+    (usize::try_from(got) == Ok(size)).then(|| (info.ssi_signo.cast_signed(), info.ssi_pid))
+}
