@@ -4,20 +4,20 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::descriptor_limit::descriptor_limit_before;
+use super::keeper_news::KeeperNews;
 use super::process::Process;
 use super::shell::memory_file;
 use super::socket::Socket;
 use crate::base::locks::LockExt;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
-use crate::keeper::protocol::{DONE, FAILED, GuardRequest, KeeperRequest, NOTE, READY, ReaperEvent, Start, Step};
+use crate::keeper::protocol::{DONE, FAILED, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, Start, Step};
 use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
 
@@ -33,13 +33,6 @@ pub struct KeeperLink {
     news: Arc<KeeperNews>,
     /// Ends the listening task, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
-}
-
-/// What the keeper has told us between requests.
-#[derive(Debug, Default)]
-struct KeeperNews {
-    dead: AtomicBool,
-    notes: Mutex<Vec<String>>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -115,9 +108,9 @@ impl KeeperLink {
         keeper
     }
 
-    /// What the keeper ended by itself since the last call of this, and why.
-    pub fn take_notes(&self) -> Vec<String> {
-        std::mem::take(&mut *self.news.notes.locked())
+    /// What it has told us between requests.
+    pub fn news(&self) -> &Arc<KeeperNews> {
+        &self.news
     }
 
     /// What the keeper is restricted to.
@@ -168,12 +161,12 @@ impl KeeperLink {
 
     /// Whether it has failed us or has closed its end of the socket.
     pub fn is_dead(&self) -> bool {
-        self.news.dead.load(Ordering::Relaxed) || self.socket.is_closed()
+        self.news.is_dead() || self.socket.is_closed()
     }
 
     /// The next command gets a new keeper.
     fn mark_dead(&self) {
-        self.news.dead.store(true, Ordering::Relaxed);
+        self.news.mark_dead();
     }
 
     /// Sets TMPDIR to the session's temporary directory, unless a command has exported one.
@@ -206,7 +199,7 @@ impl KeeperLink {
         drop((theirs, descriptors));
         let (message, master) = control.receive_with_descriptor().await;
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Started { pid }) => Ok((Process::new(control, pid), master)),
+            Ok(ReaperEvent::Started { pid, reaper }) => Ok((Process::new(control, pid, reaper), master)),
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
             Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();
@@ -220,11 +213,10 @@ async fn listen(socket: &Socket, news: &KeeperNews) {
     loop {
         let message = socket.receive().await;
         if message.is_empty() {
-            return news.dead.store(true, Ordering::Relaxed);
+            return news.mark_dead();
         }
-        if let Some(note) = message.strip_prefix(NOTE) {
-            let note = String::from_utf8_lossy(note).into_owned();
-            news.notes.locked().push(note);
+        if let Ok(note) = KeeperNote::decode(&message) {
+            news.add(note);
         }
     }
 }

@@ -17,6 +17,7 @@ mod descriptor_limit;
 mod environment;
 mod input;
 mod keeper_link;
+mod keeper_news;
 pub mod keys;
 mod login;
 pub mod output;

@@ -11,6 +11,8 @@ use crate::keeper::protocol::{ExitStatus, Order, ReaperEvent};
 pub struct Process {
     /// As the session's commands see it.
     pub pid: i32,
+    /// The process that watches it, numbered alike.
+    pub reaper: i32,
     control: Arc<Socket>,
     life: watch::Receiver<Life>,
 }
@@ -37,12 +39,12 @@ pub struct Exited {
 pub const GRACE: Duration = Duration::from_secs(5);
 
 impl Process {
-    pub fn new(control: Socket, pid: i32) -> Self {
+    pub fn new(control: Socket, pid: i32, reaper: i32) -> Self {
         let control = Arc::new(control);
         let (sender, life) = watch::channel(Life::default());
         let listening = Arc::downgrade(&control);
         tokio::spawn(async move { listen(&listening, &sender).await });
-        Self { pid, control, life }
+        Self { pid, reaper, control, life }
     }
 
     /// Waits until the command itself has ended. `None` when its reaper was killed first, so the status is unknown.

@@ -116,7 +116,7 @@ impl Place<'_> {
 
     /// A command that has just been started, without input.
     pub(super) fn running(&self, process: Process, streams: Streams, channel: StateChannel) -> Running {
-        let denials = Denials::new(self.keeper.profile().clone(), &self.state.cwd);
+        let denials = Denials::new(self.keeper, &process, &self.state.cwd);
         Running { process, streams, input: None, denials, channel, nonce: self.nonce.to_owned() }
     }
 

@@ -19,7 +19,7 @@ fn living_processes() -> Vec<Process> {
         by_parent.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
-    let mut next = vec![rustix::process::getpid().as_raw_nonzero().get()];
+    let mut next = vec![processes::own_pid()];
     while let Some(parent) = next.pop() {
         for process in by_parent.remove(&parent).unwrap_or_default() {
             next.push(process.pid);
@@ -33,12 +33,12 @@ fn living_processes() -> Vec<Process> {
 
 /// The direct children of the calling process, without zombies.
 pub fn children() -> Vec<i32> {
-    let own = rustix::process::getpid().as_raw_nonzero().get();
+    let own = processes::own_pid();
     all_processes().iter().filter(|process| process.parent == own && !process.dead).map(|process| process.pid).collect()
 }
 
-/// For each child of the calling process, the descendants of that child (without the child itself).
-pub fn trees() -> Vec<Vec<i32>> {
+/// For each child of the calling process: the child, and all its descendants.
+pub fn trees() -> Vec<(i32, Vec<i32>)> {
     let parents = all_processes();
     let below = |root: i32| {
         let (mut found, mut next) = (Vec::new(), vec![root]);
@@ -50,7 +50,7 @@ pub fn trees() -> Vec<Vec<i32>> {
         }
         found
     };
-    children().into_iter().map(below).collect()
+    children().into_iter().map(|child| (child, below(child))).collect()
 }
 
 /// Kills until no child is left. We are the sub-reaper, so orphans become our children, and a process that was forked

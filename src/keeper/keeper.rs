@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
-use super::protocol::{ExitStatus, FAILED, KeeperRequest, NOTE, READY, StartDescriptors};
+use super::protocol::{ExitStatus, FAILED, KeeperNote, KeeperRequest, READY, StartDescriptors};
 use super::session_limits::{self, Pace};
 use super::{descendants, descriptors, packets, reaper, signals};
 use crate::sandbox::{self, Level, Profile};
@@ -54,7 +54,9 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
         let ready = descriptors::wait_for(&sources, next_check);
         if next_check.is_some() && last_check.elapsed() >= Duration::from_millis(pace as u64) {
             last_check = Instant::now();
-            let note = |text: &str| packets::send(socket, &[NOTE, text.as_bytes()].concat());
+            let note = |reaper: i32, text: &str| {
+                packets::send(socket, &KeeperNote { reaper, text: text.to_owned() }.encode());
+            };
             pace = session_limits::enforce(&profile.limits, note);
         }
         while let Some((signal, sender)) = signals::next_signal(&signals) {

@@ -45,6 +45,10 @@ pub fn wait_any() -> Waited {
     }
 }
 
+pub fn own_pid() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
 /// Our process group. It is 0 if the group was created outside our pid namespace; rustix does not expect that, so we call
 /// libc.
 pub fn own_group() -> i32 {

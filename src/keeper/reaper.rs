@@ -24,7 +24,7 @@ pub fn main(descriptors: StartDescriptors) -> ! {
     drop((standard, extra));
     match started {
         Ok(Command { pid, input, terminal }) => {
-            let message = ReaperEvent::Started { pid }.encode();
+            let message = ReaperEvent::Started { pid, reaper: processes::own_pid() }.encode();
             match &terminal {
                 Some(master) => packets::send_with(&control, &message, master.as_fd()),
                 None => packets::send(&control, &message),

@@ -16,27 +16,31 @@ pub enum Pace {
 }
 
 /// Kills the largest process of a session that uses too much memory, or the largest tree of one that has too many
-/// processes. Calls `note` with the reason before it kills, so that the server knows the reason when the command ends.
-/// Returns when to check again.
-pub fn enforce(limits: &Limits, note: impl FnOnce(&str)) -> Pace {
+/// processes. Calls `note` with the reason before it kills, so that the server knows the reason when the command ends, and
+/// with the pid of the reaper whose command it is. Returns when to check again.
+pub fn enforce(limits: &Limits, note: impl FnOnce(i32, &str)) -> Pace {
     let session = descendants::living();
     let count = session.len() as u64;
     if count > limits.processes {
         let limit = limits.processes;
-        note(&format!("a command was killed: the session had {count} processes, sandbox.limits.processes is {limit}"));
+        let text =
+            format!("a command was killed: the session had {count} processes, sandbox.limits.processes is {limit}");
+        note(largest_tree().map_or(0, |(reaper, _)| reaper), &text);
         kill_largest_tree();
         return Pace::Close;
     }
     let sizes: Vec<(u64, i32)> = session.into_iter().map(|pid| (memory(pid), pid)).collect();
     let used: u64 = sizes.iter().map(|(size, _)| size).sum();
     if let Some((size, pid)) = sizes.into_iter().max().filter(|_| used > limits.memory) {
-        note(&format!(
+        let owner = descendants::trees().into_iter().find(|(_, tree)| tree.contains(&pid));
+        let text = format!(
             "{} (pid {pid}, {}) was killed: the session used {} of memory, sandbox.limits.memory is {}",
             name(pid),
             megabytes(size),
             megabytes(used),
             megabytes(limits.memory)
-        ));
+        );
+        note(owner.map_or(0, |(reaper, _)| reaper), &text);
         processes::kill(pid, libc::SIGKILL);
     }
     if used > limits.memory / 10 || count > limits.processes / 10 { Pace::Close } else { Pace::Calm }
@@ -46,12 +50,17 @@ pub fn enforce(limits: &Limits, note: impl FnOnce(&str)) -> Pace {
 fn kill_largest_tree() {
     const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {
-        let Some(largest) = descendants::trees().into_iter().max_by_key(Vec::len) else { break };
+        let Some((_, largest)) = largest_tree() else { break };
         if largest.len() < 2 {
             break;
         }
         largest.into_iter().for_each(|pid| processes::kill(pid, libc::SIGKILL));
     }
+}
+
+/// The reaper whose command has the most processes, and these processes.
+fn largest_tree() -> Option<(i32, Vec<i32>)> {
+    descendants::trees().into_iter().max_by_key(|(_, tree)| tree.len())
 }
 
 /// The resident bytes that only this process uses. Shared memory and files would be counted again for each process that

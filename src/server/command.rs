@@ -129,7 +129,6 @@ impl Context {
             Ending::Cancelled => return Err(CommandError::Cancelled),
         };
         self.note_denials(&denials, &streams);
-        command.session.keepers().take_notes().into_iter().for_each(|note| self.note(note));
         Ok(Finished { how, pid, streams })
     }
 

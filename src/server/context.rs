@@ -116,11 +116,9 @@ impl Context {
         }
     }
 
-    /// Explains what the sandbox denied a command, as far as its output shows it.
+    /// Explains on this result what the sandbox denied a command.
     pub fn note_denials(&self, denials: &Denials, streams: &Streams) {
-        if let Some(reason) = denials.in_streams(streams) {
-            self.note(reason);
-        }
+        denials.explain(streams).into_iter().for_each(|reason| self.note(reason));
     }
 
     /// Remembers that this call has started a task.

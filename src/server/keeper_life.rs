@@ -94,11 +94,11 @@ impl KeeperLife {
         }
     }
 
-    /// What keepers ended by themselves, because a limit was reached.
+    /// What keepers killed because a limit was reached, where no call and no task answers for it.
     pub fn take_notes(&self) -> Vec<String> {
         // Whoever holds the lock starts a keeper right now; that one has nothing to tell yet.
         let Ok(keepers) = self.keepers.try_lock() else { return Vec::new() };
-        keepers.current.iter().chain(&keepers.former).flat_map(|keeper| keeper.take_notes()).collect()
+        keepers.current.iter().chain(&keepers.former).flat_map(|keeper| keeper.news().take_unclaimed()).collect()
     }
 
     /// The level that holds on this machine, as far as it is known by now.

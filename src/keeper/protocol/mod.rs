@@ -5,7 +5,7 @@
 //! | server | guard | [`GuardRequest`], with a memory file |
 //! | guard | server | [`DONE`], [`FAILED`] |
 //! | server | keeper | [`KeeperRequest`], with descriptors |
-//! | keeper | server | [`READY`], [`FAILED`], [`NOTE`] |
+//! | keeper | server | [`READY`], [`FAILED`], [`KeeperNote`] |
 //! | server | reaper | [`Order`] |
 //! | reaper | server | [`ReaperEvent`] |
 //!
@@ -13,11 +13,13 @@
 //! profile, a list of paths, the description of a command) is in a memory file, and its descriptor is sent.
 
 mod guard_request;
+mod keeper_note;
 mod keeper_request;
 mod reaper_messages;
 mod start;
 
 pub use guard_request::GuardRequest;
+pub use keeper_note::KeeperNote;
 pub use keeper_request::{KeeperRequest, MOST_DESCRIPTORS, StartDescriptors};
 pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};
 pub use start::{Start, TerminalSize};
@@ -32,5 +34,5 @@ pub const FAILED: &[u8] = b"failed ";
 /// From the guard: it has done what it was asked.
 pub const DONE: &[u8] = b"done";
 
-/// From the keeper: it killed a process on its own initiative. A sentence with the reason follows.
-pub const NOTE: &[u8] = b"note ";
+/// Begins a [`KeeperNote`].
+const NOTE: &[u8] = b"note ";

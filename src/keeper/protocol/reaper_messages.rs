@@ -4,7 +4,7 @@ use crate::base::packed::{Malformed, Reader};
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReaperEvent {
     /// The command runs. With a terminal, the descriptor of its master side comes with the message.
-    Started { pid: i32 },
+    Started { pid: i32, reaper: i32 },
     /// The command could not be started.
     Failed { step: Step, errno: i32 },
     /// The command itself ended. These of its descendants still run.
@@ -58,7 +58,7 @@ impl ReaperEvent {
             values.iter().for_each(|value| out.extend(value.to_le_bytes()));
         };
         match self {
-            Self::Started { pid } => numbers(b'S', &[*pid]),
+            Self::Started { pid, reaper } => numbers(b'S', &[*pid, *reaper]),
             Self::Failed { step, errno } => numbers(b'F', &[*step as i32, *errno]),
             Self::InputAwaited { awaited } => numbers(b'I', &[i32::from(*awaited)]),
             Self::Exited { status, running } => {
@@ -76,7 +76,7 @@ impl ReaperEvent {
         let (tag, rest) = bytes.split_first().ok_or(Malformed)?;
         let mut rest = Reader(rest);
         match tag {
-            b'S' => Ok(Self::Started { pid: rest.number()? }),
+            b'S' => Ok(Self::Started { pid: rest.number()?, reaper: rest.number()? }),
             b'F' => {
                 let step = match rest.number()? {
                     0 => Step::Description,
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn events_survive_the_wire() {
         for event in [
-            ReaperEvent::Started { pid: 7 },
+            ReaperEvent::Started { pid: 7, reaper: 6 },
             ReaperEvent::Failed { step: Step::WorkingDirectory, errno: 2 },
             ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
             ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![] },
