@@ -22,7 +22,6 @@ mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
-pub mod protect;
 mod restrict;
 mod seccomp;
 pub mod secrets;

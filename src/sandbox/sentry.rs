@@ -11,9 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::beneath::Place;
 use super::git_config;
-use super::protect::Names;
 use super::snapshot::{Snapshot, Stamp, stamp};
 use super::walk::{self, Found};
+use crate::base::protected_names::Names;
 
 #[derive(Debug)]
 pub struct Sentry {

@@ -9,10 +9,10 @@ use tokio::task::JoinHandle;
 
 use super::walks::{Haste, Walks};
 use crate::base::locks::LockExt;
+use crate::base::protected_names::{self, Names};
 use crate::config::Config;
 use crate::exec::{Keeper, KeeperError};
 use crate::sandbox::profile::Sockets;
-use crate::sandbox::protect::{self, Names};
 use crate::sandbox::sentry::{Reach, Sentry, Walked};
 use crate::sandbox::settings::{Switch, WantedLevel};
 use crate::sandbox::support::Finding;
@@ -127,10 +127,15 @@ impl Confinement {
         self.walk(scope, level).await
     }
 
+    /// `sandbox.protect`, for the policy.
+    pub fn protected_names(&self) -> Arc<Names> {
+        self.names.clone()
+    }
+
     /// The protected name that a path falls under, seen from a directory in scope. Nothing is protected where commands may
     /// write everything.
     pub fn protecting(&self, relative: &Path) -> Option<String> {
-        let git = || protect::git_configuration().protecting(relative).map(str::to_owned);
+        let git = || protected_names::git_configuration().protecting(relative).map(str::to_owned);
         let name = self.names.protecting(relative).map(str::to_owned).or_else(git);
         name.filter(|_| self.settings.mode != Mode::Off)
     }

@@ -87,3 +87,49 @@ fn explain_shows_the_judgement_and_runs_nothing() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((json["verdict"].as_str(), json["canonical"].as_str()), (Some("allow"), Some("ls -l")));
 }
+
+/// The default of `sandbox.protect`, read from the file that the binary embeds.
+fn protected_by_default() -> Vec<String> {
+    let defaults: toml::Table = toml::from_str(include_str!("../../src/config/defaults.toml")).unwrap();
+    let names = defaults["sandbox"]["protect"].as_array().unwrap();
+    names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_protected_name_is_asked_about_as_the_target_of_a_redirection() {
+    let world = World::new();
+    let verdict = |options: &[&str], target: &str| {
+        let command = format!("echo x > {target}");
+        let output = world.run(&[options, &["explain", "--allow", "echo", &command]].concat());
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let names = protected_by_default();
+    assert!(names.iter().any(|name| name == ".zed"), "{names:?}");
+    for name in names {
+        let name = name.replace('*', "lib");
+        for target in [name.clone(), format!("{name}/x"), format!("sub/{name}")] {
+            let (code, text) = verdict(&[], &target);
+            assert!(code == 1 && text.contains("is a protected name (sandbox.protect)"), "{target}: {text}");
+        }
+    }
+    let file = world.home().join("config.toml");
+    std::fs::write(&file, "[sandbox]\nprotect = [\"deploy/*.key\"]\n").unwrap();
+    let own = ["--config", file.to_str().unwrap()];
+    for (target, expected) in [("deploy/a.key", 1), ("deploy/a.txt", 0), (".zed/x", 0), (".git/config", 1)] {
+        let (code, text) = verdict(&own, target);
+        assert_eq!(code, expected, "a list in the file replaces the default one: {target}: {text}");
+    }
+    assert_eq!(verdict(&[], "deploy/a.key").0, 0);
+}
+
+#[test]
+fn a_protected_name_is_not_written_without_anybody_to_ask() {
+    let world = World::new();
+    // Without the sandbox, so that only the policy stands between the command and the file.
+    let mut server = world.server(&["--sandbox", "off", "--allow", "echo"]);
+    let text = server.bash("echo x > .cursorrules").err();
+    assert!(text.contains(".cursorrules is a protected name") && text.contains("nobody to ask"), "{text}");
+    assert!(!world.project().join(".cursorrules").exists());
+    server.bash("echo x > rules.txt").ok();
+    assert_eq!(world.read("rules.txt"), "x\n");
+}
