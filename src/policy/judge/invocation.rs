@@ -38,7 +38,7 @@ impl Judge<'_> {
         let known_as = program.known_as().to_owned();
         let builtin = builtins::vet(&known_as, arguments).filter(|_| !without_shell && !program.is_path());
         let vetted = match (builtin, arguments::vet(&known_as, arguments)) {
-            (Some(builtin), Some(table)) => merged(builtin, table),
+            (Some(builtin), Some(table)) => builtin.and(table),
             (Some(vetted), None) | (None, Some(vetted)) => vetted,
             (None, None) => Vetted::default(),
         };
@@ -232,15 +232,6 @@ impl Judge<'_> {
             format!("a [[policy.rule]] with command = {program:?} and arguments = \"any\" allows it whatever follows");
         self.findings.push(Finding { change: Some(change), ..finding });
     }
-}
-
-fn merged(mut one: Vetted, other: Vetted) -> Vetted {
-    one.carried.extend(other.carried);
-    one.writes.extend(other.writes);
-    one.patterns.extend(other.patterns);
-    one.opaque = one.opaque.or(other.opaque);
-    one.unvetted = one.unvetted.or(other.unvetted);
-    one
 }
 
 /// What a piece shows of itself, whatever bash makes of it.
