@@ -4,12 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Programs, Scene};
+use super::{ProgramLookup, Scene};
 use crate::base::lexical;
 use crate::base::protected_names::Names;
 
 /// Why a command may not write a file unasked; `None` if it may.
-pub fn objection(target: &Path, cwds: Option<&[PathBuf]>, scene: &Scene, programs: &dyn Programs) -> Option<String> {
+pub fn objection(target: &Path, cwds: Option<&[PathBuf]>, scene: &Scene, lookup: &dyn ProgramLookup) -> Option<String> {
     if is_sink(target) {
         return None;
     }
@@ -24,18 +24,23 @@ pub fn objection(target: &Path, cwds: Option<&[PathBuf]>, scene: &Scene, program
     candidates.iter().find_map(|path| {
         // The path is checked as written and with its links resolved. A link must neither lead out of the project nor
         // give a protected file an innocent name.
-        [lexical::normal(path), programs.real(path)].iter().find_map(|path| path_objection(path, scene, programs))
+        [lexical::normal(path), lookup.real(path)].iter().find_map(|path| path_objection(path, scene, lookup))
     })
 }
 
 /// Why a directory is not inside the project; `None` if it is.
-pub fn outside(directory: &Path, cwds: Option<&[PathBuf]>, scene: &Scene, programs: &dyn Programs) -> Option<String> {
-    let within = |path: PathBuf| scene.writable.iter().any(|root| programs.real(&path).starts_with(root));
+pub fn outside(
+    directory: &Path,
+    cwds: Option<&[PathBuf]>,
+    scene: &Scene,
+    lookup: &dyn ProgramLookup,
+) -> Option<String> {
+    let within = |path: PathBuf| scene.writable.iter().any(|root| lookup.real(&path).starts_with(root));
     let inside = cwds.is_some_and(|cwds| cwds.iter().all(|cwd| within(cwd.join(directory))));
     (!inside).then(|| format!("{} is outside the project", directory.display()))
 }
 
-fn path_objection(path: &Path, scene: &Scene, programs: &dyn Programs) -> Option<String> {
+fn path_objection(path: &Path, scene: &Scene, lookup: &dyn ProgramLookup) -> Option<String> {
     let Some((root, below)) = scene.writable.iter().find_map(|root| Some((root, path.strip_prefix(root).ok()?))) else {
         return Some("it is outside the project".to_owned());
     };
@@ -49,7 +54,7 @@ fn path_objection(path: &Path, scene: &Scene, programs: &dyn Programs) -> Option
     if let Some(name) = repositories().protecting(below) {
         return Some(format!("files in {name} can make the version control system run programs"));
     }
-    let home = scene.home.as_deref().map(|home| programs.real(home)).filter(|home| home.starts_with(root));
+    let home = scene.home.as_deref().map(|home| lookup.real(home)).filter(|home| home.starts_with(root));
     home.is_some_and(|home| is_hidden_in(&home, path))
         .then(|| "hidden files in the home directory configure programs outside the project".to_owned())
 }
@@ -76,7 +81,7 @@ fn is_sink(target: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::programs::Unknown;
+    use super::super::program_lookup::UnknownMachine;
     use super::*;
 
     /// `sandbox.protect` as it is by default, and one name that a person has added.
@@ -96,7 +101,7 @@ mod tests {
     #[track_caller]
     fn check(scene: &Scene, rows: &[(&str, bool)]) {
         for (target, free) in rows {
-            let objection = objection(Path::new(target), Some(&[PathBuf::from("/p")]), scene, &Unknown);
+            let objection = objection(Path::new(target), Some(&[PathBuf::from("/p")]), scene, &UnknownMachine);
             assert_eq!(objection.is_none(), *free, "{target}: {objection:?}");
         }
     }

@@ -3,7 +3,7 @@ use std::sync::{Arc, OnceLock};
 use tokio_util::sync::CancellationToken;
 
 use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session};
-use crate::gate::{Answer, Decision, Permitted, Question};
+use crate::gate::{Decision, Permitted, Question, Ruling};
 use crate::policy::Action;
 use crate::tools::ToolError;
 
@@ -53,9 +53,9 @@ impl Context {
         let session = session.as_ref();
         let surroundings = self.server.surroundings(&session.workplace());
         let pending = match self.server.gate().decide(action, &surroundings, confirm) {
-            Answer::Permitted(permitted) => return Ok(permitted),
-            Answer::Refused(refusal) => return Err(refusal.into()),
-            Answer::Ask(pending) => pending,
+            Ruling::Permitted(permitted) => return Ok(permitted),
+            Ruling::Refused(refusal) => return Err(refusal.into()),
+            Ruling::Ask(pending) => pending,
         };
         let question = pending.question.clone();
         if session.approvals().cover(&question) {
@@ -90,5 +90,5 @@ impl Context {
 
 /// Exact text, directory and session, so that an answer fits nothing else.
 fn binding(session: &Session, question: &Question) -> String {
-    format!("{}\n{:?}\n{}", session.nonce(), question.shown.cwd, question.shown.text)
+    format!("{}\n{:?}\n{}", session.nonce(), question.preview.cwd, question.preview.text)
 }

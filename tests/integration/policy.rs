@@ -33,8 +33,7 @@ fn what_a_rule_allows_runs_in_its_canonical_form() {
 fn the_log_begins_with_the_policy_in_force() {
     let world = World::new();
     let server = world.server(&["--allow", "ls", "--ask", "git push"]);
-    let block =
-        "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   whatever no rule names\n";
+    let block = "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   everything that no rule names\n";
     crate::support::until("the policy in the log", || server.log().contains(block).then_some(()));
     assert!(!world.server(&[]).log().contains("policy in force"), "nothing to say without rules");
 }
@@ -80,7 +79,7 @@ fn explain_shows_the_judgement_and_runs_nothing() {
         "verdict   deny\nreason    the rule --deny 'rm' names it\nrule      --deny 'rm'\nchange    remove the rule --deny 'rm'\n\n\
          found\n  allow ls    the rule --allow 'ls' names it\n  ask   xargs rm    no rule names `xargs`\n  \
          deny  rm what it reads    the rule --deny 'rm' names it\n\nrules\n  allow ls    (--allow 'ls')\n  \
-         deny  rm    (--deny 'rm')\n  ask   whatever no rule names\n"
+         deny  rm    (--deny 'rm')\n  ask   everything that no rule names\n"
     );
     let output = world.run(&["explain", "--json", "--allow", "ls", "ls   -l"]);
     assert_eq!(output.status.code(), Some(0));
