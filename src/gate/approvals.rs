@@ -51,7 +51,7 @@ impl Approvals {
             Decision::Once | Decision::Deny => {}
             Decision::Session => self.give(exactly(question)),
             Decision::Program => {
-                question.programs.iter().cloned().map(Covers::Program).for_each(|covers| self.give(covers))
+                question.programs.iter().cloned().map(Covers::Program).for_each(|covers| self.give(covers));
             }
         }
     }

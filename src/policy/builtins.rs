@@ -134,7 +134,7 @@ fn setters(arguments: &[Word], vetted: &mut Vetted) {
             // -n makes one name refer to another variable, -f exports a function.
             None if start.starts_with('-') && start != "-p" => vetted.unvetted("it changes what a name means"),
             None if start.is_empty() => {
-                vetted.unvetted("it sets a variable whose name is known only after bash has expanded it")
+                vetted.unvetted("it sets a variable whose name is known only after bash has expanded it");
             }
             None => {}
         }

@@ -105,7 +105,7 @@ impl Judge<'_> {
             Carried::Words(words) => drop(self.invocation(words, StartedBy::Shell)),
             Carried::Text(word) => match word.text() {
                 None => {
-                    self.opaque(&readable(word), "a shell runs a text that is known only after bash has expanded it")
+                    self.opaque(&readable(word), "a shell runs a text that is known only after bash has expanded it");
                 }
                 Some(_) if self.depth > DEEPEST => {
                     self.findings.push(Finding::opaque(&readable(word), TOO_DEEP, Verdict::Deny));
