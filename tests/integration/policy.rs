@@ -1,4 +1,4 @@
-//! The policy through the real binary: what is refused does not run, what is allowed runs as it was judged.
+//! The policy through the real binary: a refused command does not run, an allowed one runs as it was judged.
 
 use crate::support::World;
 
@@ -35,7 +35,11 @@ fn the_log_begins_with_the_policy_in_force() {
     let server = world.server(&["--allow", "ls", "--ask", "git push"]);
     let block = "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   everything that no rule names\n";
     crate::support::until("the policy in the log", || server.log().contains(block).then_some(()));
-    assert!(!world.server(&[]).log().contains("policy in force"), "nothing to say without rules");
+    assert!(server.log().contains("the policy in force"), "{}", server.log());
+    let mut server = world.server(&["--log-level", "debug"]);
+    server.bash("true").ok();
+    crate::support::until("a later line in the log", || server.log().contains("answer").then_some(()));
+    assert!(!server.log().contains("the policy in force"), "nothing to say without rules: {}", server.log());
 }
 
 #[test]
