@@ -14,7 +14,7 @@ const TOO_DEEP: &str = "commands are wrapped too deeply";
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StartedBy {
     Shell,
-    /// The server itself, without a shell. Then there are no builtins, and only the first word is judged.
+    /// The server itself, without a shell. Then there are no builtins, and the arguments are not vetted.
     Server,
 }
 
@@ -68,9 +68,20 @@ impl Judge<'_> {
             self.carry(&what, &vetted, vetting);
         }
         let file = (self.policy.is_strict() && !self.scene.usual_path).then(|| self.pinned(&program, &what)).flatten();
-        if self.depth > 0 && (file.is_some() || (vetting && !vetted.patterns.is_empty())) {
+        if self.depth > 0 {
             // A command inside another one is part of a larger word, which is not rewritten.
-            self.opaque(&what, "an argument that begins with a pattern may become an option; write ./ in front of it");
+            if file.is_some() {
+                self.opaque(
+                    &what,
+                    "the session has changed its PATH, so the name may run another program; write its path",
+                );
+            }
+            if vetting && !vetted.patterns.is_empty() {
+                self.opaque(
+                    &what,
+                    "an argument that begins with a pattern may become an option; write ./ in front of it",
+                );
+            }
         }
         let patterns = if vetting { vetted.patterns } else { Vec::new() };
         (self.depth == 0).then_some(Rewrite { patterns, file })
