@@ -1,15 +1,28 @@
-//! Characters that a reader does not see, or that change the order of what they see.
+//! Characters that people do not see, or that change the order of the text that they see.
 
-/// Whether a character has no shape of its own or reorders the text around it. Control characters are a separate matter:
-/// see [`char::is_control`].
-pub fn is_invisible(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// Whether a character is a control character, other than a newline or a tab. A terminal may act on it instead of showing
+/// it.
+pub fn is_control(c: char) -> bool {
+    c.is_control() && c != '\n' && c != '\t'
 }
 
-/// Invisible and control characters written out as `<U+202E>`; newlines and tabs stay.
+/// Whether a character changes the order in which the text around it is shown: the bidirectional controls.
+pub fn reorders(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character is not drawn, or reorders the text around it. Control characters are not included: see
+/// [`is_control`].
+pub fn is_invisible(c: char) -> bool {
+    let not_drawn = matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2028}' | '\u{2029}'
+        | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}');
+    not_drawn || reorders(c)
+}
+
+/// Writes invisible and control characters as `<U+202E>`.
 pub fn made_visible(text: &str) -> String {
-    let hidden = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_invisible(c);
+    let hidden = |c: char| is_control(c) || is_invisible(c);
     text.chars().map(|c| if hidden(c) { format!("<U+{:04X}>", u32::from(c)) } else { c.to_string() }).collect()
 }
 

@@ -4,6 +4,7 @@ pub mod invisible;
 pub mod lexical;
 pub mod locks;
 pub mod packed;
+pub mod protected_names;
 pub mod random;
 pub mod search_path;
 pub mod size;

@@ -1,7 +1,7 @@
 //! What the file tools ask permission for. Each action holds the very handle it is about, so that what was permitted is
 //! what happens, whatever the path leads to by then.
 
-use crate::policy::action::Shown;
+use crate::policy::action::Preview;
 use crate::policy::{Action, Subject};
 
 use super::{Asked, Entry, Target};
@@ -57,9 +57,9 @@ impl Action for WriteFile {
         format!("write {}", self.target.path().display())
     }
 
-    fn shown(&self) -> Shown {
+    fn preview(&self) -> Preview {
         let change = self.protected.as_ref().map(|protected| format!("\n{}", protected.change)).unwrap_or_default();
-        Shown { text: self.summary() + &change, cwd: None, description: None }
+        Preview { text: self.summary() + &change, cwd: None, description: None }
     }
 }
 

@@ -1,19 +1,20 @@
-//! What a person has allowed for the rest of a session, and how often they may be bothered. Held in memory, where nothing
-//! an agent can write makes an approval; the [`Ledger`] shows them to people, who can take them back there.
+//! What a person has allowed for the rest of a session, and how many questions they may be asked.
+//!
+//! The approvals that count are in memory, where no file that an agent writes can add one. The [`Ledger`] shows them to
+//! other processes of the user, which can revoke them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use super::ledger::{Approval, Ledger, What};
+use super::ledger::{Approval, Covers, Ledger};
 use super::{Decision, Question};
-
 use crate::base::locks::LockExt;
 
 #[derive(Debug, Default)]
 pub struct Approvals {
     ledger: Ledger,
-    /// Whose they are, for people who read the ledger.
+    /// The session, as people who read the ledger see it.
     session: String,
     inner: Mutex<Inner>,
 }
@@ -21,10 +22,11 @@ pub struct Approvals {
 #[derive(Debug, Default)]
 struct Inner {
     given: Vec<Approval>,
+    /// When the last questions were asked.
     asked: VecDeque<Instant>,
 }
 
-/// More questions than this in a minute tire a person into saying yes.
+/// A person who is asked more often than this in a minute starts to say yes without reading.
 const MOST_QUESTIONS: usize = 20;
 const WINDOW: Duration = Duration::from_mins(1);
 
@@ -33,45 +35,47 @@ impl Approvals {
         Self { ledger, session, inner: Mutex::default() }
     }
 
-    /// Whether an earlier answer covers this and has not been taken back.
+    /// Whether an earlier decision covers this question and has not been revoked.
     pub fn cover(&self, question: &Question) -> bool {
         let mut inner = self.lock();
         inner.given.retain(|approval| self.ledger.stands(approval));
-        let given = |what: &What| inner.given.iter().any(|approval| approval.what == *what);
+        let given = |covers: &Covers| inner.given.iter().any(|approval| approval.covers == *covers);
         let programs = &question.programs;
         given(&exactly(question))
-            || (!programs.is_empty() && programs.iter().all(|program| given(&What::Program(program.clone()))))
+            || (!programs.is_empty() && programs.iter().all(|program| given(&Covers::Program(program.clone()))))
     }
 
-    /// Remembers what the decision says to remember.
+    /// Remembers a decision that is for more than one call.
     pub fn take(&self, question: &Question, decision: Decision) {
         match decision {
             Decision::Once | Decision::Deny => {}
             Decision::Session => self.give(exactly(question)),
-            Decision::Program => question.programs.iter().cloned().map(What::Program).for_each(|what| self.give(what)),
+            Decision::Program => {
+                question.programs.iter().cloned().map(Covers::Program).for_each(|covers| self.give(covers));
+            }
         }
     }
 
-    fn give(&self, what: What) {
+    fn give(&self, covers: Covers) {
         let mut inner = self.lock();
-        if inner.given.iter().any(|approval| approval.what == what) {
+        if inner.given.iter().any(|approval| approval.covers == covers) {
             return;
         }
         let id = crate::base::random::hex::<6>();
-        let approval = Approval { id, session: self.session.clone(), pid: std::process::id(), what };
+        let approval = Approval { id, session: self.session.clone(), pid: std::process::id(), covers };
         match self.ledger.enter(&approval) {
             Ok(()) => inner.given.push(approval),
-            // What cannot be taken back is not kept: the person is asked again.
+            // An approval that nobody could revoke is not kept. The person is asked again next time.
             Err(error) => tracing::warn!(%error, "an approval could not be kept for the session"),
         }
     }
 
-    /// The session is over.
+    /// Ends all approvals, because the session is over.
     pub fn end(&self) {
         std::mem::take(&mut self.lock().given).iter().for_each(|approval| self.ledger.strike(approval));
     }
 
-    /// Whether one more question may be asked now.
+    /// Whether the person may be asked one more question now. A yes counts as that question.
     pub fn may_ask(&self) -> bool {
         let mut inner = self.lock();
         while inner.asked.front().is_some_and(|at| at.elapsed() > WINDOW) {
@@ -89,19 +93,19 @@ impl Approvals {
     }
 }
 
-fn exactly(question: &Question) -> What {
-    What::Command { text: question.shown.text.clone(), cwd: question.shown.cwd.clone() }
+fn exactly(question: &Question) -> Covers {
+    Covers::Command { text: question.preview.text.clone(), cwd: question.preview.cwd.clone() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::ledger;
     use super::*;
-    use crate::policy::action::Shown;
+    use crate::policy::action::Preview;
 
     fn question(text: &str, cwd: &str, programs: &[&str]) -> Question {
-        let shown = Shown { text: text.to_owned(), cwd: Some(cwd.into()), description: None };
-        Question { shown, reason: String::new(), programs: programs.iter().map(|name| (*name).to_owned()).collect() }
+        let preview = Preview { text: text.to_owned(), cwd: Some(cwd.into()), description: None };
+        Question { preview, reason: String::new(), programs: programs.iter().map(|name| (*name).to_owned()).collect() }
     }
 
     #[test]
@@ -131,7 +135,7 @@ mod tests {
         let ledgers = [directory.clone()];
         assert_eq!(ledger::read(&ledgers).len(), 2);
         let forged = std::fs::read_to_string(directory.join(&ledger::read(&ledgers)[0].id)).unwrap();
-        let revoked = ledger::revoke(&ledgers, |approval| approval.what == What::Program("mv".to_owned())).unwrap();
+        let revoked = ledger::revoke(&ledgers, |approval| approval.covers == Covers::Program("mv".to_owned())).unwrap();
         assert_eq!(revoked.len(), 1);
         assert!(approvals.cover(&rm) && !approvals.cover(&mv));
         ledger::revoke(&ledgers, |_| true).unwrap();

@@ -1,7 +1,7 @@
 use super::{Decision, Machine, Permitted, Question, Surroundings};
 use crate::policy::{Action, Judgement, Policy, Subject, Verdict};
 
-/// Judges actions by the policy and hands out permits.
+/// Judges actions by the policy and makes permits.
 #[derive(Debug)]
 pub struct Gate {
     policy: Policy,
@@ -21,15 +21,15 @@ pub enum Refusal {
     CannotBeAsked { summary: String, why: &'static str },
 }
 
-/// What the gate says to an action.
-pub enum Answer<A> {
+/// What the gate decides about an action.
+pub enum Ruling<A> {
     Permitted(Permitted<A>),
-    /// Only a person can say.
+    /// A person has to decide.
     Ask(Pending<A>),
     Refused(Refusal),
 }
 
-/// An action that waits for a person.
+/// An action that waits for a person's decision.
 pub struct Pending<A> {
     action: A,
     pub question: Question,
@@ -45,13 +45,13 @@ impl Gate {
         &self.policy
     }
 
-    /// The verdict alone, for those who explain.
+    /// The policy's judgement alone, for `testudo explain`.
     pub fn judge(&self, subject: &Subject<'_>, surroundings: &Surroundings) -> Judgement {
         self.policy.judge(subject, &surroundings.scene(subject), &self.machine)
     }
 
-    /// With `confirm`, what nothing speaks against is asked about all the same.
-    pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Answer<A> {
+    /// `confirm` turns an allow into an ask.
+    pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Ruling<A> {
         let mut judgement = self.judge(&action.subject(), surroundings);
         if confirm && judgement.verdict == Verdict::Allow {
             judgement.verdict = Verdict::Ask;
@@ -59,17 +59,17 @@ impl Gate {
         }
         match judgement.verdict {
             Verdict::Allow => {
-                // Bash reads what was judged, not what was written.
+                // Bash gets the text that was judged, written out again, instead of the original.
                 if let Some(canonical) = judgement.canonical {
                     action.replace_text(canonical);
                 }
-                Answer::Permitted(Permitted::new(action))
+                Ruling::Permitted(Permitted::new(action))
             }
             Verdict::Ask => {
-                let question = Question::new(action.shown(), &judgement);
-                Answer::Ask(Pending { action, question, change: judgement.change })
+                let question = Question::new(action.preview(), &judgement);
+                Ruling::Ask(Pending { action, question, change: judgement.change })
             }
-            Verdict::Deny => Answer::Refused(Refusal::Denied {
+            Verdict::Deny => Ruling::Refused(Refusal::Denied {
                 summary: action.summary(),
                 reason: judgement.reason,
                 change: judgement.change,
@@ -79,7 +79,7 @@ impl Gate {
 }
 
 impl<A: Action> Pending<A> {
-    /// What the person said about exactly this action.
+    /// Applies the person's decision about this action.
     pub fn decided(self, decision: Decision) -> Result<Permitted<A>, Refusal> {
         match decision {
             Decision::Deny => Err(Refusal::ByThePerson { summary: self.action.summary() }),

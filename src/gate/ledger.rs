@@ -1,46 +1,51 @@
-//! Where approvals can be seen and taken back from outside the server that holds them: a file for each, in a directory
-//! that goes with the server. A file by itself grants nothing; one that is gone takes its approval along.
+//! Shows approvals to other processes of the user, which can revoke them. Each approval is a file in a directory that the
+//! server removes when it ends.
+//!
+//! A file grants nothing: the approvals that count are in the server's memory. An approval ends when its file is removed.
 
-use crate::base::invisible::made_visible;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that a person has allowed for the rest of a session.
+use crate::base::invisible::made_visible;
+
+/// What a person has allowed for the rest of a session.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Approval {
     pub id: String,
-    /// Whose it is, in words: the client and the name of its session.
+    /// The client and the name of its session, as a phrase for people.
     pub session: String,
-    /// The server that holds it.
+    /// The process id of the server that holds it.
     pub pid: u32,
     #[serde(flatten)]
-    pub what: What,
+    pub covers: Covers,
 }
 
+/// What an approval is for.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum Covers {
     /// This exact text in this directory.
     Command { text: String, cwd: Option<PathBuf> },
-    /// Whatever this program is told to do.
+    /// Every command that runs this program.
     Program(String),
 }
 
-/// The directory of one server's approvals; made with the first of them.
+/// The directory of one server's approvals. It is created with the first approval.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     directory: Option<PathBuf>,
 }
 
 impl Ledger {
-    /// Without a directory approvals hold until their session ends, and nobody else can see them.
+    /// Without a directory, other processes cannot see approvals, and approvals last until their session ends.
     pub fn new(directory: Option<PathBuf>) -> Self {
         Self { directory }
     }
 
+    /// Writes an approval down.
     pub fn enter(&self, approval: &Approval) -> io::Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
@@ -49,10 +54,12 @@ impl Ledger {
         file.write_all(&serde_json::to_vec(approval)?)
     }
 
+    /// Whether nobody has revoked the approval.
     pub fn stands(&self, approval: &Approval) -> bool {
         self.directory.as_ref().is_none_or(|directory| directory.join(&approval.id).exists())
     }
 
+    /// Removes an approval that has ended.
     pub fn strike(&self, approval: &Approval) {
         if let Some(directory) = &self.directory {
             let _ = std::fs::remove_file(directory.join(&approval.id));
@@ -60,14 +67,14 @@ impl Ledger {
     }
 }
 
-/// Everything that is approved in these ledgers, in the order of ids.
+/// All approvals in these ledgers, sorted by id.
 pub fn read(ledgers: &[PathBuf]) -> Vec<Approval> {
     let mut found: Vec<Approval> = files(ledgers).filter_map(|path| read_one(&path)).collect();
     found.sort_by(|one, other| one.id.cmp(&other.id));
     found
 }
 
-/// Takes approvals back. They are not asked about again until somebody wants to do the same.
+/// Revokes the chosen approvals. The person is asked again when an agent wants to do the same thing.
 pub fn revoke(ledgers: &[PathBuf], chosen: impl Fn(&Approval) -> bool) -> io::Result<Vec<Approval>> {
     let mut revoked = Vec::new();
     for path in files(ledgers) {
@@ -89,13 +96,13 @@ fn read_one(path: &Path) -> Option<Approval> {
 
 impl std::fmt::Display for Approval {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { id, session, pid, what } = self;
-        match what {
-            What::Command { text, cwd: Some(cwd) } => {
+        let Self { id, session, pid, covers } = self;
+        match covers {
+            Covers::Command { text, cwd: Some(cwd) } => {
                 write!(f, "{id}  command `{}` in {}", made_visible(text), cwd.display())
             }
-            What::Command { text, cwd: None } => write!(f, "{id}  {}", made_visible(text)),
-            What::Program(name) => write!(f, "{id}  program {}", made_visible(name)),
+            Covers::Command { text, cwd: None } => write!(f, "{id}  {}", made_visible(text)),
+            Covers::Program(name) => write!(f, "{id}  program {}", made_visible(name)),
         }?;
         write!(f, "    ({session}, server {pid})")
     }

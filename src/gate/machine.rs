@@ -2,10 +2,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::base::search_path;
-use crate::policy::Programs;
+use crate::policy::ProgramLookup;
 
-/// The machine the server runs on, as the policy needs to know it. The PATH is the one the server was started with: what
-/// a session does to its own changes nothing here.
+/// Looks programs and paths up on the machine that the server runs on. It always uses the `PATH` that the server was
+/// started with, even when a session has changed its own.
 #[derive(Clone, Debug)]
 pub struct Machine {
     path: Vec<PathBuf>,
@@ -17,7 +17,7 @@ impl Machine {
     }
 }
 
-impl Programs for Machine {
+impl ProgramLookup for Machine {
     fn find(&self, name: &str) -> Option<PathBuf> {
         search_path::find(&self.path, name)
     }
@@ -28,7 +28,8 @@ impl Programs for Machine {
             if let Ok(real) = ancestor.canonicalize() {
                 return rest.iter().rev().fold(real, |real, name: &&OsStr| real.join(name));
             }
-            // `..` behind what does not exist has no name; the kernel would not resolve it either.
+            // An ancestor that ends with `..` has no file name. `..` behind a missing directory stays as it is, because
+            // the kernel does not resolve it either.
             rest.push(ancestor.file_name().unwrap_or(OsStr::new("..")));
         }
         path.to_owned()

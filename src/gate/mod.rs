@@ -1,6 +1,15 @@
-//! The one door between wanting and doing. [`Gate::decide`] judges by the policy; what only a person can say becomes a
-//! [`Question`]. The gate is the only maker of [`Permitted`]: whatever starts a process or touches a file's content takes
-//! one, so a forgotten check does not compile.
+//! Decides whether an action may happen. [`Gate::decide`] asks the policy; where the policy says `ask`, the gate makes a
+//! [`Question`] for a person, and [`Approvals`] remembers what they allowed.
+//!
+//! Only the gate can make a [`Permitted`]. Everything that starts a process or touches the content of a file takes one,
+//! so code that forgets to ask the gate does not compile.
+//!
+//! 1. A tool describes an action. [`Surroundings`] says where it will happen, [`Machine`] which programs exist.
+//! 2. [`Gate::decide`] answers with a [`Ruling`]: permitted, refused, or [`Pending`] until a person decides.
+//! 3. [`Approvals`] may already cover the question. Otherwise the server asks the person for a [`Decision`].
+//! 4. [`Pending::decided`] turns the decision into a permit or a [`Refusal`].
+//!
+//! The [`ledger`] shows approvals to other processes of the same user, which can revoke them.
 
 mod approvals;
 mod gate;
@@ -11,7 +20,7 @@ mod question;
 mod surroundings;
 
 pub use approvals::Approvals;
-pub use gate::{Answer, Gate, Pending, Refusal};
+pub use gate::{Gate, Pending, Refusal, Ruling};
 pub use machine::Machine;
 pub use permitted::Permitted;
 pub use question::{Decision, Question};

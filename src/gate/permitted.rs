@@ -1,13 +1,13 @@
 use std::ops::Deref;
 
-/// Proof that the gate let this very action through.
+/// Proof that the gate has permitted this action.
 #[derive(Debug)]
 pub struct Permitted<A> {
     action: A,
 }
 
 impl<A> Permitted<A> {
-    /// Private to the gate, which is what makes it a proof.
+    /// Only the gate can call this, so a `Permitted` proves that the gate was asked.
     pub(super) fn new(action: A) -> Self {
         Self { action }
     }

@@ -1,19 +1,20 @@
-//! What a person is asked, and what they may answer.
+//! What a person is asked, and what they may decide.
 
 use crate::base::invisible::made_visible;
 use crate::policy::Judgement;
-use crate::policy::action::Shown;
+use crate::policy::action::Preview;
 
-/// One thing somebody has to decide.
+/// One action that a person has to decide about.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Question {
-    pub shown: Shown,
+    pub preview: Preview,
     pub reason: String,
-    /// What a rule would have to name, for an approval by program; empty where that is not possible.
+    /// The programs that the policy asks about, for [`Decision::Program`]. Empty if one of the findings is not about a
+    /// program, because then an approval by program would not cover the action.
     pub programs: Vec<String>,
 }
 
-/// What the person chose; everything that is not an explicit yes is [`Decision::Deny`].
+/// What the person decided. Everything that is not an explicit yes is [`Decision::Deny`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Decision {
     Once,
@@ -24,23 +25,23 @@ pub enum Decision {
     Deny,
 }
 
-/// Nobody reads more than this before saying yes, so nobody is asked to.
+/// People approve longer texts without reading them, so we do not ask about those.
 const LONGEST: usize = 4000;
 
 impl Question {
-    pub fn new(shown: Shown, judgement: &Judgement) -> Self {
+    pub fn new(preview: Preview, judgement: &Judgement) -> Self {
         let asked = judgement.commands.iter().filter(|finding| finding.verdict == judgement.verdict);
         let programs: Option<Vec<String>> = asked.map(|finding| finding.program.clone()).collect();
-        Self { shown, reason: judgement.reason.clone(), programs: programs.unwrap_or_default() }
+        Self { preview, reason: judgement.reason.clone(), programs: programs.unwrap_or_default() }
     }
 
-    /// The text of the question, or nothing when it would be too long to be read.
+    /// The text that the person reads. `None` if it is too long to be read.
     pub fn message(&self) -> Option<String> {
-        let mut text = format!("May this run?\n\n{}\n", made_visible(&self.shown.text));
-        if let Some(cwd) = &self.shown.cwd {
+        let mut text = format!("May this run?\n\n{}\n", made_visible(&self.preview.text));
+        if let Some(cwd) = &self.preview.cwd {
             text.push_str(&format!("\nin: {}", made_visible(&cwd.display().to_string())));
         }
-        if let Some(description) = &self.shown.description {
+        if let Some(description) = &self.preview.description {
             text.push_str(&format!("\nfor: {}", made_visible(description)));
         }
         text.push_str(&format!("\nwhy you are asked: {}", made_visible(&self.reason)));
@@ -52,15 +53,21 @@ impl Question {
 }
 
 impl Decision {
-    pub const CHOICES: [&str; 4] = ["once", "session", "program", "deny"];
+    /// All decisions, in the order in which people see them.
+    pub const ALL: [Self; 4] = [Self::Once, Self::Session, Self::Program, Self::Deny];
 
-    pub fn read(choice: &str) -> Self {
-        match choice {
-            "once" => Self::Once,
-            "session" => Self::Session,
-            "program" => Self::Program,
-            _ => Self::Deny,
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Session => "session",
+            Self::Program => "program",
+            Self::Deny => "deny",
         }
+    }
+
+    /// The decision with this name. An unknown name is a no.
+    pub fn read(name: &str) -> Self {
+        Self::ALL.into_iter().find(|decision| decision.name() == name).unwrap_or(Self::Deny)
     }
 }
 
@@ -69,8 +76,9 @@ mod tests {
     use super::*;
 
     fn question(text: &str) -> Question {
-        let shown = Shown { text: text.to_owned(), cwd: Some("/p".into()), description: Some("tidy up".to_owned()) };
-        Question { shown, reason: "no rule names it".to_owned(), programs: vec!["rm".to_owned()] }
+        let preview =
+            Preview { text: text.to_owned(), cwd: Some("/p".into()), description: Some("tidy up".to_owned()) };
+        Question { preview, reason: "no rule names it".to_owned(), programs: vec!["rm".to_owned()] }
     }
 
     #[test]

@@ -1,21 +1,25 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::base::protected_names::Names;
 use crate::policy::{Scene, Subject};
 
-/// What is the same for every action of this server.
+/// What the policy must know about the place where actions happen. It is the same for every action in one workplace.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     pub project_dir: PathBuf,
     pub home: Option<PathBuf>,
-    /// Where commands may write without being asked about, besides the project.
+    /// Directories besides the project that commands may write without being asked about.
     pub writable: Vec<PathBuf>,
-    /// The PATH of a session that has not changed it.
+    /// Names that commands may not write unasked: `sandbox.protect`.
+    pub protected: Arc<Names>,
+    /// The `PATH` of a session that has not changed it.
     pub search_path: OsString,
 }
 
 impl Surroundings {
-    /// As one action finds them.
+    /// The scene of one action: the surroundings, with the action's own directory and `PATH`.
     pub fn scene(&self, subject: &Subject<'_>) -> Scene {
         let (cwd, usual_path): (&Path, bool) = match subject {
             Subject::ShellText { cwd, search_path, .. } => {
@@ -29,6 +33,7 @@ impl Surroundings {
             project_dir: self.project_dir.clone(),
             home: self.home.clone(),
             writable: [&self.project_dir].into_iter().chain(&self.writable).cloned().collect(),
+            protected: self.protected.clone(),
             usual_path,
         }
     }

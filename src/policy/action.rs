@@ -1,10 +1,10 @@
-//! What a tool may want to do. Each kind is its own type, so that the proof of permission
+//! What a tool may want to do. Each kind of action is a type of its own, so that a permit
 //! (`gate::Permitted<RunCommand>`) says exactly what was permitted.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What the policy looks at when it judges an action.
+/// The part of an action that the policy judges.
 #[derive(Debug)]
 pub enum Subject<'a> {
     /// Text that a shell will interpret.
@@ -13,29 +13,29 @@ pub enum Subject<'a> {
     Words { words: &'a [String], cwd: &'a Path },
     /// Text typed into a program that is already running.
     Input(&'a str),
-    /// Content of a file or names in a directory, by the path that links lead to.
+    /// Read a file or list a directory. The path has its links resolved.
     Read(&'a Path),
-    /// A file to make or change, by the path that links lead to. What stands under a protected name runs or is believed
-    /// outside the sandbox later; then the name is given.
+    /// Create or change a file. The path has its links resolved. `protected` is the protected name that the path falls
+    /// under, if there is one: other programs run or trust such a file outside the sandbox.
     Write { path: &'a Path, protected: Option<&'a str> },
 }
 
-/// Something that needs permission before it happens.
+/// Something that needs a permit before it happens.
 pub trait Action: Send + Sync {
     fn subject(&self) -> Subject<'_>;
-    /// One line for people: the question of an approval, the line of the audit log.
+    /// One line for people, for example in a refusal.
     fn summary(&self) -> String;
-    /// What a person who is asked gets to see.
-    fn shown(&self) -> Shown {
-        Shown { text: self.summary(), cwd: None, description: None }
+    /// What a person sees who is asked about the action.
+    fn preview(&self) -> Preview {
+        Preview { text: self.summary(), cwd: None, description: None }
     }
-    /// Takes the text to run from the judgement, where it has one: what was judged, written out again.
+    /// Replaces the text to run by the text that was judged, written out again. Only shell text has one.
     fn replace_text(&mut self, _canonical: String) {}
 }
 
-/// The exact thing a question is about.
+/// The exact action that a question is about.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Shown {
+pub struct Preview {
     pub text: String,
     pub cwd: Option<PathBuf>,
     pub description: Option<String>,
@@ -57,8 +57,8 @@ impl Action for RunWords {
         format!("run {:?} in {}", self.words, self.cwd.display())
     }
 
-    fn shown(&self) -> Shown {
-        Shown { text: self.words.join(" "), cwd: Some(self.cwd.clone()), description: None }
+    fn preview(&self) -> Preview {
+        Preview { text: self.words.join(" "), cwd: Some(self.cwd.clone()), description: None }
     }
 }
 
@@ -67,9 +67,9 @@ impl Action for RunWords {
 pub struct RunCommand {
     pub command: String,
     pub cwd: PathBuf,
-    /// The PATH of the shell that will run it, which an earlier command may have changed.
+    /// The `PATH` of the shell that will run it. An earlier command of the session may have changed it.
     pub search_path: Option<OsString>,
-    /// The agent's own words on what this is for.
+    /// What the agent says the command is for.
     pub description: Option<String>,
 }
 
@@ -82,8 +82,8 @@ impl Action for RunCommand {
         format!("run `{}` in {}", self.command, self.cwd.display())
     }
 
-    fn shown(&self) -> Shown {
-        Shown { text: self.command.clone(), cwd: Some(self.cwd.clone()), description: self.description.clone() }
+    fn preview(&self) -> Preview {
+        Preview { text: self.command.clone(), cwd: Some(self.cwd.clone()), description: self.description.clone() }
     }
 
     fn replace_text(&mut self, canonical: String) {
@@ -91,7 +91,7 @@ impl Action for RunCommand {
     }
 }
 
-/// Type into a running task.
+/// Type text into a running task.
 #[derive(Clone, Debug)]
 pub struct TypeInput {
     pub task_id: String,

@@ -1,17 +1,17 @@
-/// `ALLOWED_COMMANDS`, as the users of `execute_command` know it.
+/// The environment variable `ALLOWED_COMMANDS`. It is a list of program names, separated by commas.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum AllowedCommands {
-    /// Not set: nothing for `execute_command`, and no rule for the others.
+    /// Not set: `execute_command` runs nothing, and the other tools have no such list.
     #[default]
     Unset,
-    /// `*`.
+    /// The list contains `*`.
     All,
-    /// These names and no others, perhaps none.
+    /// These names and no others. The list may be empty.
     Only(Vec<String>),
 }
 
 impl AllowedCommands {
-    /// From the variable's value, if it is set.
+    /// Reads the value of the variable, if it is set.
     pub fn read(value: Option<&str>) -> Self {
         let Some(value) = value else { return Self::Unset };
         let names: Vec<String> =
@@ -19,7 +19,7 @@ impl AllowedCommands {
         if names.iter().any(|name| name == "*") { Self::All } else { Self::Only(names) }
     }
 
-    /// For `execute_command`: whether it runs this word, compared exactly.
+    /// Whether `execute_command` runs this word. Names are compared exactly.
     pub fn permits(&self, word: &str) -> bool {
         match self {
             Self::Unset => false,

@@ -1,31 +1,30 @@
-//! Bash's own commands, one by one: which are plain, which run what they are told, which change what runs later.
+//! The builtin commands of bash: which are harmless, which run their arguments, which change what runs later.
 
 use super::arguments::{Carried, Vetted};
 use super::shell::{Piece, Word};
 
-/// They print, test, or move within the script; nothing runs later because of them. (`test`, `[` and `printf` are in
-/// the table of arguments.)
+/// They print, test, change the directory or control the script. Nothing else runs because of them.
 const PLAIN: &str = "echo pwd true false : cd exit return break continue shift kill wait jobs fg bg disown times type umask \
                      pushd popd dirs help";
 
-/// They set variables.
+/// They set variables, given as assignments.
 const SETTERS: &str = "export declare typeset local readonly";
 
-/// They name variables, and evaluate a subscript in the name.
+/// Their arguments are names of variables, and they evaluate a subscript in such a name.
 const SUBSCRIPTS: &str =
     "export declare typeset local readonly unset read mapfile readarray let test [ printf getopts wait";
 
-/// They change how later text is read or run; harmless to look at, not to be taken at a rule's word.
+/// They change how bash reads or runs later text, so a rule that allows them does not cover their arguments.
 const OTHERS: &str = "set shopt unset read mapfile readarray let getopts hash enable complete compgen compopt bind caller history fc \
                       logout suspend ulimit";
 
-/// What a builtin carries; nothing for what is no builtin.
+/// What the arguments make a builtin do. `None` for a name that is not a builtin.
 pub fn vet(name: &str, arguments: &[Word]) -> Option<Vetted> {
     let mut vetted = Vetted::default();
     match name {
         "eval" => match text_of(arguments) {
             Some(text) => vetted.carried.push(Carried::Text(Word::literal(text))),
-            None => vetted.opaque("eval runs what only bash can expand"),
+            None => vetted.opaque("eval runs a text that is known only after bash has expanded it"),
         },
         "source" | "." => vetted.opaque("it runs a file that cannot be judged"),
         "trap" => trap(arguments, &mut vetted),
@@ -47,6 +46,7 @@ pub fn vet(name: &str, arguments: &[Word]) -> Option<Vetted> {
         name if listed(SETTERS, name) => setters(arguments, &mut vetted),
         name if listed(OTHERS, name) => vetted.unvetted("a builtin that changes what runs later"),
         name if listed(PLAIN, name) => {}
+        // The table of arguments has entries for these.
         "test" | "[" | "printf" => {}
         _ => return None,
     }
@@ -55,7 +55,7 @@ pub fn vet(name: &str, arguments: &[Word]) -> Option<Vetted> {
         text.find('[').is_some_and(|open| text[open..].contains(['$', '`']))
     };
     if listed(SUBSCRIPTS, name) && arguments.iter().any(subscript) {
-        vetted.opaque("a subscript in a variable's name is evaluated, and may run something");
+        vetted.opaque("bash evaluates a subscript in a variable's name, which may run a command");
     }
     Some(vetted)
 }
@@ -68,6 +68,7 @@ fn listed(list: &str, name: &str) -> bool {
     list.split(' ').any(|item| item == name)
 }
 
+/// The text of a piece that is there before bash expands anything.
 fn visible(piece: &Piece) -> &str {
     match piece {
         Piece::Literal(text) | Piece::Glob(text) => text,
@@ -75,7 +76,7 @@ fn visible(piece: &Piece) -> &str {
     }
 }
 
-/// The words joined by blanks, as `eval` does it.
+/// The words joined by blanks, as `eval` joins them.
 fn text_of(words: &[Word]) -> Option<String> {
     words.iter().map(Word::text).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
 }
@@ -87,11 +88,11 @@ fn trap(arguments: &[Word], vetted: &mut Vetted) {
         None => {}
         Some(Some(text)) if text.is_empty() || text.starts_with('-') || arguments.len() == 1 => {}
         Some(Some(text)) => vetted.carried.push(Carried::Text(Word::literal(text))),
-        Some(None) => vetted.opaque("a trap runs what only bash can expand"),
+        Some(None) => vetted.opaque("a trap runs a text that is known only after bash has expanded it"),
     }
 }
 
-/// `command ls`, `exec ls`, `builtin eval x`; `command -v` only looks.
+/// `command ls`, `exec ls`, `builtin eval x`. `command -v` runs nothing.
 fn prefix(name: &str, arguments: &[Word], vetted: &mut Vetted) {
     let mut at = 0;
     while let Some(text) = arguments.get(at).and_then(Word::text).filter(|text| text.starts_with('-')) {
@@ -110,6 +111,7 @@ fn prefix(name: &str, arguments: &[Word], vetted: &mut Vetted) {
     }
 }
 
+/// `mapfile -C CALLBACK`, `complete -C COMMAND`, `complete -F FUNCTION`.
 fn callbacks(arguments: &[Word], vetted: &mut Vetted) {
     for (at, word) in arguments.iter().enumerate() {
         let start = word.literal_start();
@@ -129,9 +131,11 @@ fn setters(arguments: &[Word], vetted: &mut Vetted) {
                 let value = super::arguments::tail(word, name.len() + 1);
                 vetted.assignments.push((name.trim_end_matches('+').to_owned(), value));
             }
-            // Flags such as -n make a name stand for another; -f exports a function.
+            // -n makes one name refer to another variable, -f exports a function.
             None if start.starts_with('-') && start != "-p" => vetted.unvetted("it changes what a name means"),
-            None if start.is_empty() => vetted.unvetted("it sets what only bash can expand"),
+            None if start.is_empty() => {
+                vetted.unvetted("it sets a variable whose name is known only after bash has expanded it");
+            }
             None => {}
         }
     }

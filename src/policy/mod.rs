@@ -1,22 +1,27 @@
-//! Who may do what: pure judgement, no I/O, no async.
+//! Which actions are allowed. The policy only judges: no I/O, no async.
 //!
-//! A tool describes what it is about to do as an [`Action`]; [`Policy::judge`] answers with a [`Judgement`]. Asking the
-//! person and recording the answer is the gate's work, not ours.
+//! A tool describes what it wants to do as an [`Action`]. [`Policy::judge`] answers with a [`Judgement`]. The gate asks
+//! people and makes permits; the policy knows nothing about either.
 //!
-//! 1. [`shell`] turns the text into a picture of what bash would run, or says that it cannot.
-//! 2. [`judge`] walks the picture: every command, assignment and redirection, and through wrappers to what they run.
-//! 3. [`Rule`]s name commands; [`arguments`] knows what the arguments of some programs make them do.
-//! 4. The strictest verdict of all that was found is the answer. What cannot be understood is never allowed.
+//! 1. [`shell`] parses the text into a tree of the commands that bash would run, or says why it cannot.
+//! 2. [`judge`] walks through the tree: every command, assignment and redirection, and the commands that wrappers run.
+//! 3. A [`Rule`] names commands. [`arguments`] and [`builtins`] know what the arguments of a command make it do,
+//!    [`variables`] and [`write_targets`] what an assignment or a written file can do.
+//! 4. Each of these gets a [`Finding`], and the strictest [`Verdict`] is the judgement. A text that is not understood is
+//!    never allowed.
+//!
+//! `docs/policy.md` describes the policy for the people who write rules.
 
 pub mod action;
 mod allowed_commands;
 mod arguments;
 mod builtins;
+mod finding;
 mod judge;
 mod judgement;
 mod policy;
 mod program;
-mod programs;
+mod program_lookup;
 mod rule;
 mod scene;
 mod settings;
@@ -28,10 +33,14 @@ mod write_targets;
 
 pub use action::{Action, Subject};
 pub use allowed_commands::AllowedCommands;
-pub use judgement::{Finding, Judgement};
+pub use finding::Finding;
+pub use judgement::Judgement;
 pub use policy::Policy;
-pub use programs::Programs;
+pub use program_lookup::ProgramLookup;
 pub use rule::{Rule, RuleError};
 pub use scene::Scene;
 pub use settings::{RuleSettings, Settings};
 pub use verdict::Verdict;
+
+#[cfg(test)]
+mod tests;

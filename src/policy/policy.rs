@@ -1,23 +1,22 @@
 use super::judge::Judge;
+use super::program_lookup::UnknownMachine;
 use super::rule::Match;
 use super::shell::{self, emit};
-use super::{
-    AllowedCommands, Finding, Judgement, Programs, Rule, RuleError, Scene, Settings, Subject, Verdict, programs,
-    tool_lists,
-};
+use super::tool_lists::{self, Commands};
+use super::{AllowedCommands, Finding, Judgement, ProgramLookup, Rule, RuleError, Scene, Settings, Subject, Verdict};
 
-/// The rules in force. Pure: the same subject in the same scene always gets the same judgement.
+/// The rules in force. The same subject in the same scene always gets the same judgement.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub(super) rules: Vec<Rule>,
     pub(super) allowed_commands: AllowedCommands,
     pub(super) allow_project_commands: bool,
-    /// What no rule names.
+    /// The verdict on commands that no rule names, if it was set.
     pub(super) unlisted: Option<Verdict>,
 }
 
 impl Policy {
-    /// Reads the settings and holds every rule against its own examples.
+    /// Reads the settings and checks every rule against its own examples.
     pub fn new(settings: &Settings) -> Result<Self, RuleError> {
         let mut policy = Self {
             rules: Vec::new(),
@@ -39,16 +38,12 @@ impl Policy {
             for entry in list {
                 let origin = format!("{name} = [{entry:?}]");
                 match tool_lists::read(entry) {
-                    Some(tool_lists::Entry::Prefix(prefix)) => {
-                        policy.rules.push(Rule::parse(&prefix, verdict, origin)?);
-                    }
-                    // What is allowed without exception needs no rule; what is denied without exception does.
-                    Some(tool_lists::Entry::Everything) if verdict == Verdict::Allow => {
+                    Some(Commands::StartingWith(prefix)) => policy.rules.push(Rule::parse(&prefix, verdict, origin)?),
+                    // A rule `allow *` would still vet the arguments of every command. The entry means more than that.
+                    Some(Commands::All) if verdict == Verdict::Allow => {
                         policy.unlisted = policy.unlisted.or(Some(Verdict::Allow));
                     }
-                    Some(tool_lists::Entry::Everything) => {
-                        policy.rules.push(Rule::parse("*", verdict, origin)?);
-                    }
+                    Some(Commands::All) => policy.rules.push(Rule::parse("*", verdict, origin)?),
                     None => {}
                 }
             }
@@ -62,7 +57,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Whether anything at all was said about commands; if not, every one is allowed and none is parsed.
+    /// Whether there is any rule about commands. If not, every command is allowed and none is parsed.
     pub fn has_sources(&self) -> bool {
         !self.rules.is_empty() || self.unlisted.is_some() || matches!(self.allowed_commands, AllowedCommands::Only(_))
     }
@@ -71,26 +66,28 @@ impl Policy {
         &self.allowed_commands
     }
 
-    /// What no rule names: as said, else `ask` as soon as something is allowed by name, else `allow`.
+    /// The verdict on commands that no rule names. If it was not set, it is `ask` when some rule allows a command by name,
+    /// and `allow` otherwise.
     pub fn unlisted(&self) -> Verdict {
         let allows = self.rules.iter().any(|rule| rule.verdict == Verdict::Allow);
         self.unlisted.unwrap_or(if allows { Verdict::Ask } else { Verdict::Allow })
     }
 
-    /// Whether something must be understood and named before it may run, or may run unless it is named.
+    /// Whether commands run only if they are understood and allowed by name. Otherwise they run unless a rule restricts
+    /// them.
     pub(super) fn is_strict(&self) -> bool {
         self.unlisted() > Verdict::Allow || matches!(self.allowed_commands, AllowedCommands::Only(_))
     }
 
-    /// What is to be done about a text, or a part of one, that cannot be understood.
-    pub(super) fn opaque(&self) -> Verdict {
+    /// The verdict on a text, or a part of one, that cannot be understood.
+    pub(super) fn on_opaque(&self) -> Verdict {
         match self.allowed_commands {
             AllowedCommands::Only(_) => Verdict::Deny,
             _ => self.unlisted().max(Verdict::Ask),
         }
     }
 
-    pub fn judge(&self, subject: &Subject<'_>, scene: &Scene, programs: &dyn Programs) -> Judgement {
+    pub fn judge(&self, subject: &Subject<'_>, scene: &Scene, lookup: &dyn ProgramLookup) -> Judgement {
         if let Subject::Write { path, protected: Some(name) } = subject {
             return Judgement::of(vec![Finding::protected(path, name)], "");
         }
@@ -99,28 +96,28 @@ impl Policy {
         }
         match subject {
             Subject::Read(_) | Subject::Write { .. } => {
-                Judgement::of(Vec::new(), "the scope is the limit of file tools")
+                Judgement::of(Vec::new(), "rules are about commands; file tools are limited by the scope")
             }
-            Subject::ShellText { text, .. } => self.judge_text(text, scene, programs),
-            Subject::Input(text) => self.judge_input(text, scene, programs),
+            Subject::ShellText { text, .. } => self.judge_text(text, scene, lookup),
+            Subject::Input(text) => self.judge_input(text, scene, lookup),
             Subject::Words { words, .. } => {
                 let words: Vec<shell::Word> = words.iter().map(shell::Word::literal).collect();
-                let mut judge = Judge::new(self, scene, programs);
+                let mut judge = Judge::new(self, scene, lookup);
                 judge.words_of_a_program(&words);
                 Judgement::of(judge.findings, "there is no command in it")
             }
         }
     }
 
-    fn judge_text(&self, text: &str, scene: &Scene, programs: &dyn Programs) -> Judgement {
+    fn judge_text(&self, text: &str, scene: &Scene, lookup: &dyn ProgramLookup) -> Judgement {
         let mut script = match shell::parse(text) {
             Ok(script) => script,
             Err(opaque) => {
-                let verdict = if opaque.hostile { Verdict::Deny } else { self.opaque() };
+                let verdict = if opaque.hostile { Verdict::Deny } else { self.on_opaque() };
                 return Judgement::of(vec![Finding::opaque("the whole text", &opaque.reason, verdict)], "");
             }
         };
-        let mut judge = Judge::new(self, scene, programs);
+        let mut judge = Judge::new(self, scene, lookup);
         judge.script(&mut script);
         judge.finish();
         let mut findings = judge.findings;
@@ -128,7 +125,7 @@ impl Policy {
             match emit::script(&script) {
                 Ok(text) => Some(text),
                 Err(error) => {
-                    findings.push(Finding::opaque("the whole text", &error.to_string(), self.opaque()));
+                    findings.push(Finding::opaque("the whole text", &error.to_string(), self.on_opaque()));
                     None
                 }
             }
@@ -140,32 +137,28 @@ impl Policy {
         Judgement { canonical, ..judgement }
     }
 
-    /// What is typed may be for a shell or for anything else, so only what a rule forbids or wants asked counts.
-    fn judge_input(&self, text: &str, scene: &Scene, programs: &dyn Programs) -> Judgement {
+    /// The running program may be a shell or anything else, so the text need not be a command. Only rules that deny or ask
+    /// count.
+    fn judge_input(&self, text: &str, scene: &Scene, lookup: &dyn ProgramLookup) -> Judgement {
         let rules = self.rules.iter().filter(|rule| rule.verdict > Verdict::Allow).cloned().collect();
         let restrictions = Self { rules, unlisted: Some(Verdict::Allow), ..Self::default() };
-        let mut judgement = restrictions.judge_text(text, scene, programs);
+        let mut judgement = restrictions.judge_text(text, scene, lookup);
         judgement.commands.retain(|finding| finding.rule.is_some());
         Judgement::of(judgement.commands, "no rule forbids it")
     }
 
-    /// The rules as a person reads them, one a line.
+    /// The rules as people read them, one on each line.
     pub fn lines(&self) -> Vec<String> {
-        let mut lines: Vec<String> = self
-            .rules
-            .iter()
-            .map(|rule| {
-                let words = if rule.words.is_empty() { "everything".to_owned() } else { rule.words.join(" ") };
-                format!("{:<5} {words}    ({})", rule.verdict.to_string(), rule.origin)
-            })
-            .collect();
+        let line =
+            |rule: &Rule| format!("{:<5} {}    ({})", rule.verdict.to_string(), rule.words.join(" "), rule.origin);
+        let mut lines: Vec<String> = self.rules.iter().map(line).collect();
         if let AllowedCommands::Only(_) = &self.allowed_commands {
-            lines.push(format!("deny  whatever is not in ALLOWED_COMMANDS: {}", self.allowed_commands));
+            lines.push(format!("deny  everything that is not in ALLOWED_COMMANDS: {}", self.allowed_commands));
         }
         if self.allow_project_commands {
             lines.push("allow programs of the project, by path".to_owned());
         }
-        lines.push(format!("{:<5} whatever no rule names", self.unlisted().to_string()));
+        lines.push(format!("{:<5} everything that no rule names", self.unlisted().to_string()));
         lines
     }
 }
@@ -173,14 +166,14 @@ impl Policy {
 fn check_examples(rule: &Rule, examples: &[String], expected: Match) -> Result<(), RuleError> {
     let (list, does) = if expected == Match::Yes { ("match", "does not") } else { ("not_match", "does") };
     for example in examples {
-        // Alone, and as a prohibition, so that nothing else can speak and everything it names is found.
+        // A policy with only this rule, as a deny rule. Then `deny` means that the rule names the example.
         let alone = Policy {
             rules: vec![Rule { verdict: Verdict::Deny, ..rule.clone() }],
             unlisted: Some(Verdict::Allow),
             ..Policy::default()
         };
         let scene = Scene::in_project(std::path::Path::new("/project"));
-        let named = alone.judge_text(example, &scene, &programs::Unknown).verdict == Verdict::Deny;
+        let named = alone.judge_text(example, &scene, &UnknownMachine).verdict == Verdict::Deny;
         if named != (expected == Match::Yes) {
             let (origin, example) = (rule.origin.clone(), example.clone());
             return Err(RuleError::Example { origin, example, list, does });
@@ -188,6 +181,3 @@ fn check_examples(rule: &Rule, examples: &[String], expected: Match) -> Result<(
     }
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,17 +3,17 @@ use std::path::Path;
 use super::program::Program;
 use super::settings::{Arguments, RuleSettings};
 use super::shell::Word;
-use super::{Programs, Verdict};
+use super::{ProgramLookup, Verdict};
 
-/// One line of the policy: a command prefix and what to do about it.
+/// One rule: the first words of a command, and the verdict on it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rule {
-    /// A program and its first arguments; `*` stands for any one of them. Empty for a rule about everything.
+    /// A program and its first arguments. `*` stands for any one word.
     pub words: Vec<String>,
     pub verdict: Verdict,
     pub reason: String,
     pub arguments: Arguments,
-    /// As its author wrote it, so that it can be found again.
+    /// The flag or setting that the rule comes from, as its author wrote it.
     pub origin: String,
 }
 
@@ -31,7 +31,7 @@ pub enum RuleError {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Match {
     No,
-    /// It depends on what only bash can expand.
+    /// It depends on text that is known only after bash has expanded it.
     Maybe,
     Yes,
 }
@@ -52,13 +52,20 @@ impl Rule {
         Ok(Self { reason: settings.reason.clone(), arguments: settings.arguments, ..rule })
     }
 
-    pub fn matches(&self, program: &Program, arguments: &[Word], project_dir: &Path, programs: &dyn Programs) -> Match {
-        let Some((name, rest)) = self.words.split_first() else { return Match::Yes };
+    pub fn matches(
+        &self,
+        program: &Program,
+        arguments: &[Word],
+        project_dir: &Path,
+        lookup: &dyn ProgramLookup,
+    ) -> Match {
+        // `parse` refuses a rule without words.
+        let Some((name, rest)) = self.words.split_first() else { return Match::No };
         let allows = self.verdict == Verdict::Allow;
         let named = if name == "*" {
             true
         } else if allows {
-            program.is(name, project_dir, programs)
+            program.is(name, project_dir, lookup)
         } else {
             program.goes_by(name)
         };
@@ -71,7 +78,7 @@ impl Rule {
     }
 }
 
-/// Argument by argument.
+/// Whether the arguments begin with the wanted words.
 fn prefix(wanted: &[String], arguments: &[Word]) -> Match {
     let mut result = Match::Yes;
     let mut given = arguments.iter();
@@ -90,13 +97,13 @@ fn prefix(wanted: &[String], arguments: &[Word]) -> Match {
     result
 }
 
-/// Git's options before the subcommand that take their value as a word of its own.
+/// Options of git before the subcommand that take the next word as their value.
 const GIT_VALUED: [&str; 8] =
     ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"];
 
-/// Where the arguments that a rule speaks of may begin: at once, or behind the options that stand before a subcommand.
-/// A rule that restricts is given every place that could be one; a rule that allows only those that surely are.
-fn starts(program: &str, arguments: &[Word], surely: bool) -> Vec<usize> {
+/// The indices at which the words of a rule may begin: at the first argument, or behind options before a subcommand.
+/// A rule that restricts is compared at every index that is possible, a rule that allows only where it is certain.
+fn starts(program: &str, arguments: &[Word], certain: bool) -> Vec<usize> {
     let mut starts = vec![0];
     let mut at = 0;
     while let Some(word) = arguments.get(at) {
@@ -108,11 +115,11 @@ fn starts(program: &str, arguments: &[Word], surely: bool) -> Vec<usize> {
         let valued = GIT_VALUED.contains(&text.as_str());
         if program == "git" {
             at += 1 + usize::from(valued);
-        } else if surely {
+        } else if certain {
             break;
         } else {
             at += 1;
-            // The next word may be this option's value; then what follows it is a place as well.
+            // The next word may be the value of this option. Then the subcommand may follow that word.
             if !text.contains('=') && text.starts_with('-') && at + 1 < arguments.len() {
                 starts.push(at + 1);
             }
@@ -126,15 +133,15 @@ fn starts(program: &str, arguments: &[Word], surely: bool) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::programs::Unknown;
+    use super::super::program_lookup::UnknownMachine;
     use super::super::shell::split;
     use super::*;
 
     fn check(rule: &str, verdict: Verdict, command: &str) -> Match {
         let rule = Rule::parse(rule, verdict, String::new()).unwrap();
         let words: Vec<Word> = split::words(command).unwrap().into_iter().map(Word::literal).collect();
-        let program = Program::new(&words[0].text().unwrap(), None, &Unknown);
-        rule.matches(&program, &words[1..], Path::new("/p"), &Unknown)
+        let program = Program::new(&words[0].text().unwrap(), None, &UnknownMachine);
+        rule.matches(&program, &words[1..], Path::new("/p"), &UnknownMachine)
     }
 
     #[test]

@@ -1,25 +1,32 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// Where a command is to run: what the meaning of its relative names depends on.
+use crate::base::protected_names::Names;
+
+/// Where a command will run. The meaning of its relative paths and program names depends on this.
 #[derive(Clone, Debug)]
 pub struct Scene {
     pub cwd: PathBuf,
     pub project_dir: PathBuf,
     pub home: Option<PathBuf>,
-    /// Where a redirection may write: the project and the temporary directory.
+    /// Directories that a command may write without being asked about: the project and the temporary directories.
     pub writable: Vec<PathBuf>,
-    /// Whether the shell looks names up where we do; after `export PATH=…` it does not.
+    /// Names inside those directories that a command may not write unasked: the configured `sandbox.protect`.
+    pub protected: Arc<Names>,
+    /// Whether the shell's `PATH` is still the one that the server was started with. After `export PATH=…` it is not,
+    /// and a program name may run another file than the one we look up.
     pub usual_path: bool,
 }
 
 impl Scene {
-    /// In the project itself, which may be written, with nothing else known.
+    /// Commands run in the project and may write it and `/tmp`. There is no home directory and no protected name.
     pub fn in_project(project_dir: &Path) -> Self {
         Self {
             cwd: project_dir.to_owned(),
             project_dir: project_dir.to_owned(),
             home: None,
             writable: vec![project_dir.to_owned(), "/tmp".into()],
+            protected: Arc::default(),
             usual_path: true,
         }
     }

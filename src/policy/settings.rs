@@ -2,24 +2,24 @@ use serde::Deserialize;
 
 use super::{AllowedCommands, Verdict};
 
-/// `[policy]` of the configuration, and `ALLOWED_COMMANDS`.
+/// The `[policy]` section of the configuration, and `ALLOWED_COMMANDS`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// What no rule names; unset, it depends on whether anything is allowed by name.
+    /// The verdict on commands that no rule names. If it is not set, see `Policy::unlisted`.
     #[serde(deserialize_with = "verdict_or_empty")]
     pub unlisted: Option<Verdict>,
-    /// Commands as words, each an argument-wise prefix: `"rm"`, `"git push"`.
+    /// Each entry is the first words of a command: `"rm"`, `"git push"`.
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
-    /// The long form, with a reason and examples.
+    /// Rules with a reason and examples.
     pub rule: Vec<RuleSettings>,
-    /// Entries like `run_shell_command(git)`: what is allowed, the rest is asked about.
+    /// Entries like `run_shell_command(git)`. These commands are allowed, all others are asked about.
     pub core_tools: Vec<String>,
-    /// The same form: what is denied.
+    /// Entries of the same form. These commands are denied.
     pub exclude_tools: Vec<String>,
-    /// Programs named by a path are allowed if they are files of the project.
+    /// Allows programs that are named by a path and are files of the project.
     pub allow_project_commands: bool,
     #[serde(skip)]
     pub allowed_commands: AllowedCommands,
@@ -33,21 +33,21 @@ pub struct RuleSettings {
     pub verdict: Verdict,
     #[serde(default)]
     pub reason: String,
-    /// Command lines that the rule must name; checked at start.
+    /// Command lines that the rule must name. They are checked when the server starts.
     #[serde(default, rename = "match")]
     pub matches: Vec<String>,
-    /// Command lines that it must not name.
+    /// Command lines that the rule must not name.
     #[serde(default)]
     pub not_match: Vec<String>,
     #[serde(default)]
     pub arguments: Arguments,
 }
 
-/// How far an allowing rule trusts a program's arguments.
+/// Which arguments a rule that allows a program covers.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Arguments {
-    /// Those that are known to run nothing else.
+    /// Only arguments that are known to run nothing else.
     #[default]
     Vetted,
     Any,

@@ -1,24 +1,23 @@
 //! `core_tools` and `exclude_tools`: entries like `run_shell_command(git push)`.
 
-/// What an entry says about commands.
+/// The commands that an entry is about.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Entry {
-    /// Those that begin with these words.
-    Prefix(String),
-    /// All of them.
-    Everything,
+pub enum Commands {
+    /// Commands that begin with these words.
+    StartingWith(String),
+    All,
 }
 
-/// Reads an entry; `None` for one that is about another tool.
-pub fn read(entry: &str) -> Option<Entry> {
+/// Reads an entry. `None` if it is about another tool.
+pub fn read(entry: &str) -> Option<Commands> {
     let rest = ["run_shell_command", "ShellTool"].iter().find_map(|name| entry.trim().strip_prefix(name))?;
     if rest.is_empty() {
-        return Some(Entry::Everything);
+        return Some(Commands::All);
     }
     let prefix = rest.strip_prefix('(')?.strip_suffix(')')?.trim();
-    // Older lists end a prefix with `:*`, which says what a prefix says anyway.
+    // Older lists end an entry with `:*`. It adds nothing, because an entry is a prefix anyway.
     let prefix = prefix.strip_suffix(":*").unwrap_or(prefix).trim();
-    Some(if prefix.is_empty() || prefix == "*" { Entry::Everything } else { Entry::Prefix(prefix.to_owned()) })
+    Some(if prefix.is_empty() || prefix == "*" { Commands::All } else { Commands::StartingWith(prefix.to_owned()) })
 }
 
 #[cfg(test)]
@@ -28,15 +27,15 @@ mod tests {
     #[test]
     fn entries_are_read() {
         let rows = [
-            ("run_shell_command(git push)", Some(Entry::Prefix("git push".into()))),
-            ("run_shell_command( ls )", Some(Entry::Prefix("ls".into()))),
-            ("ShellTool(npm:*)", Some(Entry::Prefix("npm".into()))),
-            ("run_shell_command", Some(Entry::Everything)),
+            ("run_shell_command(git push)", Some(Commands::StartingWith("git push".into()))),
+            ("run_shell_command( ls )", Some(Commands::StartingWith("ls".into()))),
+            ("ShellTool(npm:*)", Some(Commands::StartingWith("npm".into()))),
+            ("run_shell_command", Some(Commands::All)),
             ("read_file", None),
             ("run_shell_command(x", None),
         ];
-        for (text, entry) in rows {
-            assert_eq!(read(text), entry, "{text}");
+        for (text, commands) in rows {
+            assert_eq!(read(text), commands, "{text}");
         }
     }
 }

@@ -1,17 +1,17 @@
-//! What an assignment can do to the programs that see it.
+//! What an assignment to a variable can do to the programs that read the variable.
 
-/// Sorted by what the value is to those who read it.
+/// What programs do with the value of a variable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    /// Data for the programs that read it.
+pub enum ValueUse {
+    /// They use it as data.
     Data,
-    /// A command that some program will run.
+    /// Some program runs it as a command.
     Command,
-    /// It may steer a program, the loader or the shell itself.
+    /// Not known. It may change what a program, the loader or the shell does.
     Unknown,
 }
 
-/// Locale, colours, verbosity, identity, platform: nothing here names a program or a file to load.
+/// Locale, colours, verbosity, identity, platform. None of them names a program or a file to load.
 const DATA: &[&str] = &[
     "LANG",
     "LANGUAGE",
@@ -62,7 +62,7 @@ const DATA: &[&str] = &[
     "TIMEFORMAT",
 ];
 
-/// Each is run by a program or by the shell.
+/// Some program or the shell runs the value of each.
 const COMMANDS: &[&str] = &[
     "PAGER",
     "GIT_PAGER",
@@ -101,17 +101,17 @@ const COMMANDS: &[&str] = &[
     "PS4",
 ];
 
-pub fn kind(name: &str) -> Kind {
+pub fn value_use(name: &str) -> ValueUse {
     if DATA.contains(&name) || name.starts_with("LC_") || is_scratch(name) {
-        Kind::Data
+        ValueUse::Data
     } else if COMMANDS.contains(&name) {
-        Kind::Command
+        ValueUse::Command
     } else {
-        Kind::Unknown
+        ValueUse::Unknown
     }
 }
 
-/// Lower case is what scripts use for themselves; the few such names that programs read are left out.
+/// Scripts use names in lower case for their own variables. The few such names that programs read are excluded.
 fn is_scratch(name: &str) -> bool {
     let lower = name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     lower && !name.ends_with("_proxy") && !name.starts_with("npm_") && !["histchars", "auto_resume"].contains(&name)
@@ -124,17 +124,17 @@ mod tests {
     #[test]
     fn names_are_sorted() {
         let rows = [
-            ("LC_ALL", Kind::Data),
-            ("file", Kind::Data),
-            ("GIT_PAGER", Kind::Command),
-            ("PATH", Kind::Unknown),
-            ("LD_PRELOAD", Kind::Unknown),
-            ("IFS", Kind::Unknown),
-            ("https_proxy", Kind::Unknown),
-            ("npm_config_shell", Kind::Unknown),
+            ("LC_ALL", ValueUse::Data),
+            ("file", ValueUse::Data),
+            ("GIT_PAGER", ValueUse::Command),
+            ("PATH", ValueUse::Unknown),
+            ("LD_PRELOAD", ValueUse::Unknown),
+            ("IFS", ValueUse::Unknown),
+            ("https_proxy", ValueUse::Unknown),
+            ("npm_config_shell", ValueUse::Unknown),
         ];
         for (name, expected) in rows {
-            assert_eq!(kind(name), expected, "{name}");
+            assert_eq!(value_use(name), expected, "{name}");
         }
     }
 }

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-/// In rising order of strictness, so that the answer of many rules is simply their maximum.
+/// In rising order of strictness, so that the verdict of many rules is their maximum.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {

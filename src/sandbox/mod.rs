@@ -23,7 +23,6 @@ mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
-pub mod protect;
 mod repair;
 mod restrict;
 mod seccomp;

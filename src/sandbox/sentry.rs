@@ -11,10 +11,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::beneath::Place;
 use super::git_config;
-use super::protect::Names;
 use super::repair::{Rewrite, move_aside};
 use super::snapshot::{Snapshot, Stamp, stamp};
 use super::walk::{self, Found};
+use crate::base::protected_names::Names;
 
 #[derive(Debug)]
 pub struct Sentry {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::protect::Names;
+use crate::base::protected_names::Names;
 
 /// What a walk found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

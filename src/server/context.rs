@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
 use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
-use crate::gate::{Answer, Decision, Permitted, Question};
+use crate::gate::{Decision, Permitted, Question, Ruling};
 use crate::policy::Action;
 
 /// One request for a tool, as the transport understood it.
@@ -65,9 +65,9 @@ impl Context {
     async fn ask_gate<A: Action>(&self, session: &Session, action: A, confirm: bool) -> Result<Permitted<A>, Stop> {
         let surroundings = self.server.surroundings(&session.workplace());
         let pending = match self.server.gate().decide(action, &surroundings, confirm) {
-            Answer::Permitted(permitted) => return Ok(permitted),
-            Answer::Refused(refusal) => return Err(refusal.into()),
-            Answer::Ask(pending) => pending,
+            Ruling::Permitted(permitted) => return Ok(permitted),
+            Ruling::Refused(refusal) => return Err(refusal.into()),
+            Ruling::Ask(pending) => pending,
         };
         let question = pending.question.clone();
         if session.approvals().cover(&question) {
@@ -137,5 +137,5 @@ impl Context {
 
 /// Names the exact text, directory and session, so that an answer fits no other question.
 fn binding(session: &Session, question: &Question) -> String {
-    format!("{}\n{:?}\n{}", session.nonce(), question.shown.cwd, question.shown.text)
+    format!("{}\n{:?}\n{}", session.nonce(), question.preview.cwd, question.preview.text)
 }

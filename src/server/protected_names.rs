@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::shared_walks::{Haste, SharedWalks};
 use crate::base::locks::LockExt;
-use crate::sandbox::protect::{self, Names};
+use crate::base::protected_names::{Names, git_configuration};
 use crate::sandbox::sentry::{Reach, Sentry, Walked};
 use crate::sandbox::{Level, Mode, Settings};
 
@@ -37,10 +37,14 @@ impl ProtectedNames {
         }
     }
 
+    pub fn names(&self) -> &Arc<Names> {
+        &self.names
+    }
+
     /// The protected name that a path falls under, seen from a directory in scope. Nothing is protected where commands may
     /// write everything.
     pub fn protecting(&self, relative: &Path) -> Option<String> {
-        let git = || protect::git_configuration().protecting(relative).map(str::to_owned);
+        let git = || git_configuration().protecting(relative).map(str::to_owned);
         let name = self.names.protecting(relative).map(str::to_owned).or_else(git);
         name.filter(|_| self.mode != Mode::Off)
     }

@@ -180,6 +180,7 @@ impl Server {
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
+            protected: self.names.names().clone(),
         }
     }
 

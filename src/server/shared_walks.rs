@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::base::locks::LockExt;
-use crate::sandbox::protect::Names;
+use crate::base::protected_names::Names;
 use crate::sandbox::sentry::{self, Walked};
 
 /// How soon a walk is wanted.

@@ -100,7 +100,7 @@ fn form(message: String) -> Option<ElicitRequestParams> {
             "type": "string",
             "title": "Decision",
             "description": "once; session: this exact command; program: these programs for this session; deny",
-            "enum": Decision::CHOICES,
+            "enum": Decision::ALL.map(Decision::name),
         } },
         "required": [FIELD],
     });

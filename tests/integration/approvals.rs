@@ -1,4 +1,4 @@
-//! Asking the person: both lifecycles, the four choices, and everything that is not a yes.
+//! Asking the person: both lifecycles, the four choices, and every answer that is not a yes.
 
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn questions_are_rationed() {
     assert_eq!(person.questions(), 20);
 }
 
-/// In the newest lifecycle the question is the answer to the call, and the call is repeated with the person's.
+/// In the newest lifecycle the server answers the call with a question. The client repeats the call with the person's answer.
 #[test]
 fn in_the_newest_lifecycle_an_answer_fits_its_own_call_once() {
     let world = World::new();

@@ -1,17 +1,15 @@
-//! The published attacks, against the real binary: `pwn` is a program that leaves a mark, and no case may leave one.
-//!
-//! Here stand the classes that the policy answers for. What only the sandbox, the file tools or the transport can
-//! contain is proved where they are.
+//! The published attacks on shell policies, against the real binary. `pwn` is a program that writes a mark, and no attack
+//! may make it run. The tests of the sandbox, the file tools and the transport have the attacks that those must stop.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Client, StartOptions, World, corpus, text};
 
-/// Refused by the policy before anything runs.
+/// The policy must refuse the attacks of these classes before anything runs. `benign` commands must run.
 const CLASSES: &[&str] = &[
     "structure",
     "substitution",
@@ -26,7 +24,7 @@ const CLASSES: &[&str] = &[
     "benign",
 ];
 
-/// Sessions that one client may have.
+/// The most sessions of one client. Every case has a session of its own.
 const CASES_PER_SERVER: usize = 50;
 
 struct Case {
@@ -37,9 +35,13 @@ struct Case {
     flags: Vec<String>,
 }
 
+/// The rows of the corpus that the policy must judge.
+pub fn shell_rows() -> impl Iterator<Item = Value> {
+    corpus().filter(|row| row["tool"] == "shell" && CLASSES.contains(&row["class"].as_str().unwrap()))
+}
+
 fn cases() -> Vec<Case> {
-    let shell = corpus().filter(|row| row["tool"] == "shell" && CLASSES.contains(&row["class"].as_str().unwrap()));
-    shell
+    shell_rows()
         .map(|row| {
             let own = |name: &str| row[name].as_str().unwrap().to_owned();
             let flags = ["allow", "ask", "deny"].iter().flat_map(|verdict| {
@@ -51,7 +53,7 @@ fn cases() -> Vec<Case> {
         .collect()
 }
 
-/// A project with what the cases name, a home with startup files, and `pwn` in the PATH.
+/// A project with the files that the cases name, a home with startup files, and a directory with `pwn` for the `PATH`.
 fn prepare(world: &World) -> std::path::PathBuf {
     let bin = world.outside().join("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -81,7 +83,7 @@ fn prepare(world: &World) -> std::path::PathBuf {
 }
 
 fn server(world: &World, flags: &[String]) -> Client {
-    // Without the sandbox, so that nothing but the policy stands between `pwn` and its mark.
+    // Without the sandbox, so that only the policy can keep `pwn` from writing its mark.
     let flags: Vec<&str> = ["--sandbox", "off"].into_iter().chain(flags.iter().map(String::as_str)).collect();
     let mut command = world.command(&flags);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -90,7 +92,7 @@ fn server(world: &World, flags: &[String]) -> Client {
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the figures are part of the proof")]
+#[expect(clippy::print_stdout, reason = "the figures are part of the result")]
 fn no_published_attack_gets_through_and_work_goes_on() {
     let world = World::new();
     let mark = prepare(&world);

@@ -1,20 +1,22 @@
-//! Whatever the policy lets through is given to the real bash: `pwn` must never run.
+//! Compares the policy with the real bash: in a text that the policy allows, bash must never run `pwn`.
 //!
-//! Texts are made from the published attacks and from tricky commands by mutation, judged in this process, and what is
-//! allowed is run in a scratch directory with a PATH that holds harmless stand-ins only. `TESTUDO_MUTATIONS` sets how
-//! many are tried.
+//! The texts are mutations of the published attacks and of tricky commands. They are judged in this process, and the
+//! allowed ones run in a scratch directory, with a `PATH` that has only harmless stand-ins. `TESTUDO_MUTATIONS` sets how
+//! many texts are tried.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use testudo::gate::Machine;
 use testudo::policy::action::{Action, RunCommand};
 use testudo::policy::{Policy, Scene, Settings, Verdict};
 
-use crate::support::{World, corpus, text};
+use crate::corpus::shell_rows;
+use crate::support::{World, text};
 
 const BASE: &[&str] =
     &["ls", "cat", "git", "find", "grep", "echo", "head", "tail", "wc", "sort", "true", "cd", "pwd", "printf", "test"];
@@ -127,7 +129,7 @@ const TOKENS: &[&str] = &[
     "--output=x",
 ];
 
-/// Small, fast, and the same everywhere.
+/// A xorshift generator: every run and every machine gets the same texts.
 struct Dice(u64);
 
 impl Dice {
@@ -140,18 +142,8 @@ impl Dice {
 }
 
 fn seeds() -> Vec<String> {
-    let classes = [
-        "structure",
-        "substitution",
-        "arithmetic",
-        "name-obfuscation",
-        "builtin-wrapper",
-        "assignment-prefix",
-        "arg-injection",
-        "redirection",
-        "benign",
-    ];
-    let chosen = corpus().filter(|row| row["tool"] == "shell" && classes.contains(&row["class"].as_str().unwrap()));
+    // Mutations of these two classes are refused for their size or their control characters, or are about `rm` and `git`.
+    let chosen = shell_rows().filter(|row| row["class"] != "parser-dos" && row["class"] != "confirmation");
     let inputs = chosen.map(|row| row["input"].as_str().unwrap().to_owned());
     inputs.chain(TRICKY.iter().map(|text| (*text).to_owned())).collect()
 }
@@ -183,7 +175,7 @@ fn mutate(dice: &mut Dice, seeds: &[String]) -> String {
     text.into_iter().collect()
 }
 
-/// A directory of programs that do nothing, and `pwn`, which tells.
+/// A directory with programs that do nothing, and `pwn`, which writes a mark.
 fn stand_ins(world: &World) -> std::path::PathBuf {
     let bin = world.outside().join("bin");
     std::fs::create_dir(&bin).unwrap();
@@ -197,7 +189,7 @@ fn stand_ins(world: &World) -> std::path::PathBuf {
     {
         program(name, "exit 0");
     }
-    // What these really do is run things.
+    // The real programs of these names run others, so the stand-ins do too.
     program("env", "while :; do case $1 in -*|*=*) shift;; *) break;; esac; done; exec \"$@\"");
     program("find", "while [ $# -gt 0 ]; do case $1 in -exec|-ok) shift; exec \"$@\";; esac; shift; done");
     program("xargs", "exec \"$@\"");
@@ -205,41 +197,48 @@ fn stand_ins(world: &World) -> std::path::PathBuf {
     bin
 }
 
-/// Runs a text in the scratch project; true if `pwn` ran.
+/// Runs a text in the scratch project. True if `pwn` ran, also in the background.
 fn runs_pwn(world: &World, bin: &Path, script: &str) -> bool {
     let mark = world.outside().join("mark");
     let _ = std::fs::remove_file(&mark);
     let limited = format!("ulimit -t 2 -f 2048\n{script}");
-    let mut child = Command::new("/bin/bash")
+    let (mut output, shared) = std::io::pipe().unwrap();
+    let mut command = Command::new("/bin/bash");
+    command
         .args(["--noprofile", "--norc", "-c", &limited])
         .current_dir(world.project())
         .env_clear()
         .env("PATH", bin)
         .env("HOME", world.home())
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .unwrap();
-    let end = Instant::now() + Duration::from_secs(3);
-    while child.try_wait().unwrap().is_none() && Instant::now() < end {
-        std::thread::sleep(Duration::from_micros(300));
-    }
+        .stdout(shared.try_clone().unwrap())
+        .stderr(shared)
+        .process_group(0);
+    let mut child = command.spawn().unwrap();
+    // Its copies of the pipe are closed with it. The pipe then ends when bash and everything that it started have ended.
+    drop(command);
+    let (reader, ended) = channel::<()>();
+    let drain = std::thread::spawn(move || {
+        let _reader = reader;
+        std::io::copy(&mut output, &mut std::io::sink())
+    });
+    // A text that runs on is stopped here.
+    let _ = ended.recv_timeout(Duration::from_secs(3));
     let group = rustix::process::Pid::from_child(&child);
     let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
     let _ = child.wait();
+    drain.join().unwrap().unwrap();
     mark.exists()
 }
 
-/// Texts that are not worth the risk of running as they are: paths outside the scratch world, processes without end.
+/// Texts that are too risky to run unchanged: they may touch files outside the scratch world, or never end.
 fn is_too_dangerous(text: &str) -> bool {
     let words = ["/", "~", "kill", "()", "function", "not_found", "while", "until", "coproc", "ulimit", "exec", "HOME"];
     words.iter().any(|word| text.contains(word))
 }
 
 #[test]
-#[expect(clippy::print_stdout, reason = "the figures are part of the proof")]
+#[expect(clippy::print_stdout, reason = "the figures are part of the result")]
 fn nothing_that_is_allowed_runs_pwn() {
     let world = World::new();
     let bin = stand_ins(&world);
@@ -261,7 +260,7 @@ fn nothing_that_is_allowed_runs_pwn() {
         let action = RunCommand { command: text.clone(), cwd: world.project(), search_path: None, description: None };
         let judgement = allowing.judge(&action.subject(), &scene, &machine);
         if judgement.verdict == Verdict::Allow {
-            let canonical = judgement.canonical.expect("what is allowed by name is written out again");
+            let canonical = judgement.canonical.expect("a text that is allowed by name is written out again");
             let again =
                 testudo::policy::shell::parse(&canonical).map(|script| testudo::policy::shell::emit::script(&script));
             unchanged += usize::from(again == Ok(Ok(canonical.clone())));

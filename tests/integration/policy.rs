@@ -1,4 +1,4 @@
-//! The policy through the real binary: what is refused does not run, what is allowed runs as it was judged.
+//! The policy through the real binary: a refused command does not run, an allowed one runs as it was judged.
 
 use crate::support::World;
 
@@ -33,10 +33,13 @@ fn what_a_rule_allows_runs_in_its_canonical_form() {
 fn the_log_begins_with_the_policy_in_force() {
     let world = World::new();
     let server = world.server(&["--allow", "ls", "--ask", "git push"]);
-    let block =
-        "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   whatever no rule names\n";
+    let block = "\n  allow ls    (--allow 'ls')\n  ask   git push    (--ask 'git push')\n  ask   everything that no rule names\n";
     crate::support::until("the policy in the log", || server.log().contains(block).then_some(()));
-    assert!(!world.server(&[]).log().contains("policy in force"), "nothing to say without rules");
+    assert!(server.log().contains("the policy in force"), "{}", server.log());
+    let mut server = world.server(&["--log-level", "debug"]);
+    server.bash("true").ok();
+    crate::support::until("a later line in the log", || server.log().contains("answer").then_some(()));
+    assert!(!server.log().contains("the policy in force"), "nothing to say without rules: {}", server.log());
 }
 
 #[test]
@@ -80,10 +83,56 @@ fn explain_shows_the_judgement_and_runs_nothing() {
         "verdict   deny\nreason    the rule --deny 'rm' names it\nrule      --deny 'rm'\nchange    remove the rule --deny 'rm'\n\n\
          found\n  allow ls    the rule --allow 'ls' names it\n  ask   xargs rm    no rule names `xargs`\n  \
          deny  rm what it reads    the rule --deny 'rm' names it\n\nrules\n  allow ls    (--allow 'ls')\n  \
-         deny  rm    (--deny 'rm')\n  ask   whatever no rule names\n"
+         deny  rm    (--deny 'rm')\n  ask   everything that no rule names\n"
     );
     let output = world.run(&["explain", "--json", "--allow", "ls", "ls   -l"]);
     assert_eq!(output.status.code(), Some(0));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((json["verdict"].as_str(), json["canonical"].as_str()), (Some("allow"), Some("ls -l")));
+}
+
+/// The default of `sandbox.protect`, read from the file that the binary embeds.
+fn protected_by_default() -> Vec<String> {
+    let defaults: toml::Table = toml::from_str(include_str!("../../src/config/defaults.toml")).unwrap();
+    let names = defaults["sandbox"]["protect"].as_array().unwrap();
+    names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_protected_name_is_asked_about_as_the_target_of_a_redirection() {
+    let world = World::new();
+    let verdict = |options: &[&str], target: &str| {
+        let command = format!("echo x > {target}");
+        let output = world.run(&[options, &["explain", "--allow", "echo", &command]].concat());
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    let names = protected_by_default();
+    assert!(names.iter().any(|name| name == ".zed"), "{names:?}");
+    for name in names {
+        let name = name.replace('*', "lib");
+        for target in [name.clone(), format!("{name}/x"), format!("sub/{name}")] {
+            let (code, text) = verdict(&[], &target);
+            assert!(code == 1 && text.contains("is a protected name (sandbox.protect)"), "{target}: {text}");
+        }
+    }
+    let file = world.home().join("config.toml");
+    std::fs::write(&file, "[sandbox]\nprotect = [\"deploy/*.key\"]\n").unwrap();
+    let own = ["--config", file.to_str().unwrap()];
+    for (target, expected) in [("deploy/a.key", 1), ("deploy/a.txt", 0), (".zed/x", 0), (".git/config", 1)] {
+        let (code, text) = verdict(&own, target);
+        assert_eq!(code, expected, "a list in the file replaces the default one: {target}: {text}");
+    }
+    assert_eq!(verdict(&[], "deploy/a.key").0, 0);
+}
+
+#[test]
+fn a_protected_name_is_not_written_without_anybody_to_ask() {
+    let world = World::new();
+    // Without the sandbox, so that only the policy stands between the command and the file.
+    let mut server = world.server(&["--sandbox", "off", "--allow", "echo"]);
+    let text = server.bash("echo x > .cursorrules").err();
+    assert!(text.contains(".cursorrules is a protected name") && text.contains("nobody to ask"), "{text}");
+    assert!(!world.project().join(".cursorrules").exists());
+    server.bash("echo x > rules.txt").ok();
+    assert_eq!(world.read("rules.txt"), "x\n");
 }

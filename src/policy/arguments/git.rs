@@ -1,12 +1,13 @@
-//! Git: options before the subcommand, subcommands, and for each the options that run something.
+//! Git: the options before the subcommand, the subcommands, and the options of each that run programs.
 
 use super::super::shell::Word;
-use super::entry::{Effect, Entry, Operands, Vetted};
+use super::usage::{Effect, Operands, Usage};
 use super::vet::by;
+use super::vetted::{Carried, Vetted};
 
-/// Before the subcommand. `-c` and `--config-env` set anything, hooks and pagers included; another repository brings
-/// its own configuration.
-const GLOBAL: Entry = Entry {
+/// The options before the subcommand. `-c` and `--config-env` can set everything, hooks and pagers included. `--git-dir`
+/// and `--work-tree` choose another repository, which has its own configuration.
+const GLOBAL: Usage = Usage {
     programs: "git",
     reason: "run what a configuration names",
     flags: "--no-pager --no-replace-objects --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs \
@@ -23,10 +24,10 @@ const GLOBAL: Entry = Entry {
         ("--config-env", Effect::RefuseValue),
     ],
     operands: Operands::Command(0),
-    ..Entry::BASE
+    ..Usage::BASE
 };
 
-/// Options of many subcommands; none of them runs or writes anything of its own.
+/// Options that many subcommands share. None of them runs a program or writes a file of its own.
 const FLAGS: &str = "-# -a -b -d -D -e -f -F -h -i -k -l -L -m -M -n -p -P -q -r -s -S -t -T -u -v -w -W -x -X -z -A -B -C -E -G -H \
     -I -N -R -V -c -g -j -o -y -O -U --all --oneline --stat --shortstat --numstat --dirstat --summary --name-only \
     --name-status --patch --no-patch --raw --graph --decorate --no-decorate --follow --merges --no-merges \
@@ -65,21 +66,21 @@ const FLAGS: &str = "-# -a -b -d -D -e -f -F -h -i -k -l -L -m -M -n -p -P -q -r
     --initial-branch --exclude --exclude-from --exclude-per-directory --src-prefix --dst-prefix --line-prefix \
     --pathspec-from-file --conflict --max-depth --threads --prefix --type";
 
-/// Whose value may be a word of its own that begins with anything. An option that takes no value in some subcommand must
-/// not be here, or the word behind it would go unseen.
+/// Options whose value may be the next word. An option must not be in this list if it takes no value in some subcommand:
+/// the word behind it would be skipped without being looked at.
 const VALUES: &str = "--message --author --since --until --grep";
 
-/// Where `-m` takes a message or a number, and `-F` a file.
+/// The same for subcommands where `-m` takes a message or a number, and `-F` a file.
 const MESSAGES: &str = "-m -F --message --file --author --date --trailer --fixup --cleanup";
 
-/// A subcommand that only deals with the repository.
-const LOCAL: Entry = Entry { reason: "run something", flags: FLAGS, values: VALUES, ..Entry::BASE };
-/// One that talks to another repository, whose address may name a helper program.
-const REMOTE: Entry = Entry { operands: Operands::Addresses, ..LOCAL };
+/// A subcommand that works in the local repository.
+const LOCAL: Usage = Usage { reason: "run something", flags: FLAGS, values: VALUES, ..Usage::BASE };
+/// A subcommand that talks to another repository. The address of that repository can name a helper program.
+const REMOTE: Usage = Usage { operands: Operands::Addresses, ..LOCAL };
 
-const SUBCOMMANDS: &[Entry] = &[
-    Entry { programs: "commit tag merge notes stash cherry-pick revert", values: MESSAGES, ..LOCAL },
-    Entry {
+const SUBCOMMANDS: &[Usage] = &[
+    Usage { programs: "commit tag merge notes stash cherry-pick revert", values: MESSAGES, ..LOCAL },
+    Usage {
         programs: "status log show diff add branch checkout switch restore reset rev-parse rev-list ls-files \
                    ls-tree cat-file blame annotate describe shortlog reflog mv rm cherry merge-base \
                    name-rev for-each-ref show-ref symbolic-ref count-objects version whatchanged diff-tree diff-index \
@@ -88,13 +89,13 @@ const SUBCOMMANDS: &[Entry] = &[
         effects: &[("--output", Effect::Write), ("--ext-diff", Effect::Refuse), ("--textconv", Effect::Refuse)],
         ..LOCAL
     },
-    Entry {
+    Usage {
         programs: "grep",
         effects: &[("-O", Effect::RefuseValue), ("--open-files-in-pager", Effect::Refuse)],
         ..LOCAL
     },
-    Entry { programs: "rebase", effects: &[("-x", Effect::RefuseValue), ("--exec", Effect::RefuseValue)], ..LOCAL },
-    Entry {
+    Usage { programs: "rebase", effects: &[("-x", Effect::RefuseValue), ("--exec", Effect::RefuseValue)], ..LOCAL },
+    Usage {
         programs: "format-patch archive bundle",
         effects: &[
             ("-o", Effect::Write),
@@ -105,18 +106,18 @@ const SUBCOMMANDS: &[Entry] = &[
         ],
         ..LOCAL
     },
-    Entry {
+    Usage {
         programs: "push",
         effects: &[("--receive-pack", Effect::RefuseValue), ("--exec", Effect::RefuseValue)],
         ..REMOTE
     },
-    Entry { programs: "fetch pull remote", effects: &[("--upload-pack", Effect::RefuseValue)], ..REMOTE },
-    Entry {
+    Usage { programs: "fetch pull remote", effects: &[("--upload-pack", Effect::RefuseValue)], ..REMOTE },
+    Usage {
         programs: "ls-remote",
         effects: &[("--upload-pack", Effect::RefuseValue), ("--exec", Effect::RefuseValue)],
         ..REMOTE
     },
-    Entry {
+    Usage {
         programs: "clone init",
         effects: &[
             ("-u", Effect::RefuseValue),
@@ -132,38 +133,34 @@ const SUBCOMMANDS: &[Entry] = &[
 
 pub fn vet(arguments: &[Word]) -> Vetted {
     let mut vetted = by(&GLOBAL, arguments);
-    // The subcommand comes back as the "command" that follows the options.
-    let Some(super::Carried::Words(words)) = vetted.carried.pop() else { return vetted };
+    // `GLOBAL` treats the subcommand as the command that follows the options.
+    let Some(Carried::Words(words)) = vetted.carried.pop() else { return vetted };
     let name = words[0].text();
-    let behind = arguments.len() - words.len() + 1;
-    let inner = match name.as_deref() {
+    let mut inner = match name.as_deref() {
         Some("config") => configuration(&words[1..]),
-        Some(name) => match SUBCOMMANDS.iter().find(|entry| entry.names(name)) {
-            Some(entry) => by(entry, &words[1..]),
+        Some(name) => match SUBCOMMANDS.iter().find(|usage| usage.names(name)) {
+            Some(usage) => by(usage, &words[1..]),
             None => refused(format!("`git {name}` may run an alias or other programs")),
         },
-        None => refused("the subcommand is only known to bash".to_owned()),
+        None => refused("the subcommand is known only after bash has expanded it".to_owned()),
     };
-    vetted.patterns.extend(inner.patterns.iter().map(|pattern| pattern + behind));
-    vetted.writes.extend(inner.writes);
-    vetted.inside.extend(inner.inside);
-    if vetted.unvetted.is_none() {
-        vetted.unvetted = inner.unvetted;
-    }
-    vetted
+    // The indices count from the first argument of git, not of the subcommand.
+    let behind = arguments.len() - words.len() + 1;
+    inner.patterns.iter_mut().for_each(|pattern| *pattern += behind);
+    vetted.and(inner)
 }
 
 fn refused(why: String) -> Vetted {
     Vetted { unvetted: Some(why), ..Vetted::default() }
 }
 
-/// Reading is harmless; a key that is written may name a program.
+/// `git config`. Reading a setting is harmless. Writing one can make git run a program later.
 fn configuration(arguments: &[Word]) -> Vetted {
     let first = arguments.iter().filter_map(Word::text).find(|word| {
         !["--global", "--local", "--system", "--show-origin", "--show-scope", "-z", "--null"].contains(&word.as_str())
     });
     match first.as_deref() {
         Some("--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list") => Vetted::default(),
-        _ => refused("what is written to git's configuration may be run later".to_owned()),
+        _ => refused("git may later run what is written to its configuration".to_owned()),
     }
 }

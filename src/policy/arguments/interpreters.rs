@@ -1,23 +1,23 @@
-//! Programs that run code. A shell's text is judged like any other; code in other languages cannot be, so a rule that
-//! names an interpreter covers little more than its version, unless it says `arguments = "any"`.
+//! Programs that run code. The text for a shell is judged like any other command. Code in other languages cannot be judged,
+//! so a rule that allows an interpreter covers little more than `--version`, unless it says `arguments = "any"`.
 
-use super::entry::{Effect, Entry, Language, Operands};
+use super::usage::{Effect, Language, Operands, Usage};
 
-/// Python modules whose arguments are data.
+/// Python modules whose arguments run nothing else.
 pub const MODULES: &str = "pytest unittest mypy black ruff flake8 isort pylint json.tool compileall build venv";
 
-const INTERPRETER: Entry =
-    Entry { reason: "run any code", flags: "--version --help -V -h", operands: Operands::Code, ..Entry::BASE };
+const INTERPRETER: Usage =
+    Usage { reason: "run any code", flags: "--version --help -V -h", operands: Operands::Code, ..Usage::BASE };
 
-pub const TABLE: &[Entry] = &[
-    Entry {
+pub const TABLE: &[Usage] = &[
+    Usage {
         programs: "sh bash dash zsh ksh mksh ash rbash fish",
         reason: "run shell text",
         flags: "--norc --noprofile --posix --login --restricted",
         operands: Operands::Shell,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 pypy \
                    pypy3",
         flags: "--version --help -V -h -u -B -O -OO -q -s -S -E -I -v",
@@ -25,25 +25,25 @@ pub const TABLE: &[Entry] = &[
         effects: &[("-c", Effect::Code), ("-m", Effect::Module)],
         ..INTERPRETER
     },
-    Entry {
+    Usage {
         programs: "perl ruby",
         flags: "--version --help -v",
         effects: &[("-e", Effect::Code), ("-E", Effect::Code)],
         ..INTERPRETER
     },
-    Entry {
+    Usage {
         programs: "node nodejs deno bun",
         flags: "--version --help -v -h",
         effects: &[("-e", Effect::Code), ("-p", Effect::Code), ("--eval", Effect::Code), ("--print", Effect::Code)],
         ..INTERPRETER
     },
-    Entry {
+    Usage {
         programs: "php lua luajit tclsh wish Rscript osascript guile racket julia elixir swipl ghci scala groovy jshell \
                    pwsh powershell",
         effects: &[("-r", Effect::Code), ("-e", Effect::Code), ("-c", Effect::Code), ("-Command", Effect::Code)],
         ..INTERPRETER
     },
-    Entry {
+    Usage {
         programs: "awk gawk mawk nawk original-awk",
         reason: "run a command or write a file from its program",
         flags: "--version --posix --traditional --re-interval --sandbox -S",
@@ -55,9 +55,9 @@ pub const TABLE: &[Entry] = &[
             ("--source", Effect::Script(Language::Awk)),
         ],
         operands: Operands::Script(Language::Awk),
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "sed gsed",
         reason: "run a command or write a file from its script",
         flags: "-n -E -r -s -u -z --quiet --silent --regexp-extended --separate --unbuffered --null-data --posix --debug \
@@ -72,14 +72,14 @@ pub const TABLE: &[Entry] = &[
             ("--in-place", Effect::InPlace),
         ],
         operands: Operands::Script(Language::Sed),
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "ed red vi vim nvim view vimdiff ex rvim emacs nano pico joe micro gdb lldb sqlite3 mysql psql redis-cli \
                    ftp sftp telnet m4 dc irb expect socat nc ncat netcat screen tmux at batch crontab",
         reason: "run commands it is told at its prompt or in its arguments",
         flags: "--version --help -V",
         operands: Operands::Refuse,
-        ..Entry::BASE
+        ..Usage::BASE
     },
 ];

@@ -1,6 +1,6 @@
-//! The harmless part of sed and awk: scripts that neither run a command nor write a file.
+//! Which scripts of sed and awk are harmless: those that neither run a command nor write a file.
 
-use super::entry::Language;
+use super::usage::Language;
 
 pub fn is_harmless(language: Language, script: &str) -> bool {
     match language {
@@ -9,7 +9,7 @@ pub fn is_harmless(language: Language, script: &str) -> bool {
     }
 }
 
-/// Walks the commands; `None` at the first that is not known to be harmless.
+/// Goes through the commands of a script. `None` if one of them is not known to be harmless.
 fn sed(script: &str) -> Option<()> {
     let mut rest = script.trim_start_matches([' ', '\t', '\n', ';', '}']);
     while !rest.is_empty() {
@@ -24,7 +24,7 @@ fn sed(script: &str) -> Option<()> {
     Some(())
 }
 
-/// Past the addresses: lines, `$`, `/regex/`, steps and ranges.
+/// Skips the addresses of a command: lines, `$`, `/regex/`, steps and ranges.
 fn sed_address(mut rest: &str) -> Option<&str> {
     loop {
         let first = rest.chars().next()?;
@@ -40,7 +40,7 @@ fn sed_address(mut rest: &str) -> Option<&str> {
     }
 }
 
-/// One command, and what follows it.
+/// Skips one harmless command and returns the rest.
 fn sed_command(rest: &str) -> Option<&str> {
     let command = rest.chars().next()?;
     let after = &rest[command.len_utf8()..];
@@ -48,7 +48,7 @@ fn sed_command(rest: &str) -> Option<&str> {
         'p' | 'd' | 'P' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' | '{' | 'l' | 'z' => Some(after),
         'q' | 'Q' => Some(after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
         'a' | 'i' | 'c' => {
-            // Text to the end of the line; a backslash continues it.
+            // The text ends with the line, unless a backslash continues it.
             let mut end = 0;
             loop {
                 let line = after[end..].split_once('\n').map(|(line, _)| line);
@@ -67,7 +67,7 @@ fn sed_command(rest: &str) -> Option<&str> {
             let delimiter = after.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
             let pattern = sed_delimited(&after[delimiter.len_utf8()..], delimiter)?;
             let rest = sed_delimited(pattern, delimiter)?;
-            // Never `e` (runs the result) or `w` (writes a file).
+            // Not `e`, which runs the result, nor `w`, which writes a file.
             let flags = if command == 's' { "gpiIm0123456789" } else { "" };
             let rest = rest.trim_start_matches(|c| flags.contains(c));
             (rest.is_empty() || rest.starts_with([';', '\n', ' ', '\t', '}'])).then_some(rest)
@@ -76,7 +76,7 @@ fn sed_command(rest: &str) -> Option<&str> {
     }
 }
 
-/// Past the next delimiter that no backslash protects; sets such as `[/]` protect it too.
+/// Skips the next delimiter that is not escaped by a backslash.
 fn sed_delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut chars = text.char_indices();
     let mut set = false;
@@ -84,7 +84,7 @@ fn sed_delimited(text: &str, delimiter: char) -> Option<&str> {
         match c {
             '\\' => drop(chars.next()),
             c if c == delimiter && !set => return Some(&text[at + c.len_utf8()..]),
-            // Where the meaning of a set is disputed, the script is not harmless.
+            // Versions of sed disagree about a delimiter in a set such as `[/]`, so such a script is not harmless.
             c if c == delimiter => return None,
             '[' => set = true,
             ']' => set = false,
@@ -94,13 +94,13 @@ fn sed_delimited(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-/// No pipe, no input or output of its own, no calls that run something.
+/// The program has no pipe, no redirection, and no function that runs a command or reads a file.
 fn awk(program: &str) -> bool {
     let words = ["system", "getline", "close", "fflush", "@"];
     if words.iter().any(|word| program.contains(word)) || program.replace("||", "").contains('|') {
         return false;
     }
-    // `>` compares, except after `print`.
+    // `>` is a comparison, except after `print`.
     program.match_indices('>').all(|(at, _)| {
         let statement = program[..at].rsplit(['{', '}', ';', '\n']).next().unwrap_or_default();
         !statement.contains("print")

@@ -1,9 +1,10 @@
-//! Shells: their options come first, and a `c` among them makes the next word their text.
+//! Shells. Their options come first. If one of them contains the letter `c`, the next word is shell text.
 
 use super::super::shell::Word;
-use super::entry::{Carried, Entry, Vetted, lists};
+use super::usage::{Usage, lists};
+use super::vetted::{Carried, Vetted};
 
-pub fn vet(entry: &Entry, arguments: &[Word]) -> Vetted {
+pub fn vet(usage: &Usage, arguments: &[Word]) -> Vetted {
     let mut vetted = Vetted::default();
     let mut at = 0;
     let mut text_follows = false;
@@ -17,16 +18,16 @@ pub fn vet(entry: &Entry, arguments: &[Word]) -> Vetted {
         }
         if !text.starts_with("--") {
             text_follows |= text.contains('c');
-            // `-o pipefail`.
+            // `-o` takes a value: `-o pipefail`.
             at += usize::from(text.ends_with('o'));
-        } else if !lists(entry.flags, &text) {
+        } else if !lists(usage.flags, &text) {
             vetted.unvetted(format!("its option {text} is not among the vetted ones"));
         }
     }
     match arguments.get(at) {
         Some(word) if text_follows => vetted.carried.push(Carried::Text(word.clone())),
         Some(word) if word.text().as_deref() != Some("-") => vetted.unvetted("it runs a file that cannot be judged"),
-        _ => vetted.opaque("a shell without -c runs whatever it reads"),
+        _ => vetted.opaque("a shell without -c runs the text that it reads"),
     }
     vetted
 }

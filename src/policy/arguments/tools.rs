@@ -1,11 +1,11 @@
-//! Programs with a trade of their own, and an option that runs another one or reads code.
+//! Ordinary tools that have an option which runs another program or reads code.
 
-use super::entry::{Effect, Entry, Operands, Others};
+use super::usage::{Effect, Operands, Others, Usage};
 
 const SSH: &str = "-4 -6 -A -a -C -f -G -g -K -k -M -N -n -q -s -T -t -V -v -X -x -Y -y";
 
-pub const TABLE: &[Entry] = &[
-    Entry {
+pub const TABLE: &[Usage] = &[
+    Usage {
         programs: "find gfind",
         reason: "delete or run something for every file",
         flags: "-H -L -P -and -or -not -a -o -true -false -empty -executable -readable -writable -nouser -nogroup -daystart \
@@ -24,9 +24,9 @@ pub const TABLE: &[Entry] = &[
             ("-fls", Effect::Write),
             ("-delete", Effect::Refuse),
         ],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "fd fdfind",
         reason: "run something for every file",
         flags: "-H -I -u -s -i -g -F -a -l -L -p -0 -1 -q --hidden --no-ignore --unrestricted --case-sensitive --ignore-case \
@@ -39,18 +39,18 @@ pub const TABLE: &[Entry] = &[
             ("--exec", Effect::RunWords),
             ("--exec-batch", Effect::RunWords),
         ],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "rg",
         reason: "filter files through a program",
         effects: &[("--pre", Effect::Run), ("--hostname-bin", Effect::Run)],
         values: "--pre-glob -e -f -g -t -T -A -B -C -m -j -r -E -M",
         flags: "--pretty",
         others: Others::Plain,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "tar gtar bsdtar",
         reason: "run programs to pack, unpack or report",
         flags: "-c -x -t -r -u -d -A -v -z -j -J -a -k -p -m -h -O -S -U -w -W -l -Z --create --extract --list --append --update \
@@ -75,9 +75,9 @@ pub const TABLE: &[Entry] = &[
             ("--checkpoint-action", Effect::RunAction),
         ],
         operands: Operands::Bundle,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "zip unzip zipinfo",
         reason: "test an archive with a program",
         effects: &[
@@ -89,9 +89,9 @@ pub const TABLE: &[Entry] = &[
         ],
         others: Others::Plain,
         operands: Operands::WriteFirst,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "rsync",
         reason: "reach the other side through a program",
         flags: "-a -v -z -r -l -p -t -g -o -D -n -u -c -h -i -P -q -x -H -A -X -S -R -W -d -L -k -K -m -0 -C -4 -6 --archive \
@@ -102,9 +102,9 @@ pub const TABLE: &[Entry] = &[
                  --files-from --max-size --min-size --info --out-format -B",
         effects: &[("-e", Effect::Run), ("--rsh", Effect::Run), ("--rsync-path", Effect::Run)],
         operands: Operands::WriteLast,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "ssh",
         reason: "run a program on this side through its options",
         flags: SSH,
@@ -116,34 +116,34 @@ pub const TABLE: &[Entry] = &[
             ("-S", Effect::RefuseValue),
             ("-I", Effect::RefuseValue),
         ],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "scp",
-        reason: "connect through a program of one's choice",
+        reason: "connect through any program",
         flags: "-3 -4 -6 -A -B -C -O -p -q -R -r -s -T -v",
         values: "-c -i -J -l -P",
         effects: &[("-S", Effect::Run), ("-D", Effect::Run), ("-o", Effect::RefuseValue), ("-F", Effect::RefuseValue)],
         operands: Operands::WriteLast,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "man",
         reason: "show a page with a program",
         flags: "-k -f -w -a -u -d --apropos --whatis --where --path --all --version --help",
         values: "-s -S -L -m -l --sections --locale",
         effects: &[("-P", Effect::Run), ("--pager", Effect::Run), ("-H", Effect::Run), ("--html", Effect::Run)],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "less more most pg",
         reason: "run what a `+` in front says",
         flags: "-# -N -S -R -r -F -X -E -e -i -I -n -q -Q -s -M -m -f -G -g -K -L -u -U -w -W --version --help",
         values: "-p -x -z -b -h -j",
         operands: Operands::Names,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "make gmake",
         reason: "take settings and rules from its arguments",
         flags: "-j -k -n -s -B -i -q -t -w -d -e -r -R -S --jobs --keep-going --dry-run --silent --quiet --always-make --question \
@@ -151,9 +151,9 @@ pub const TABLE: &[Entry] = &[
         values: "-l -O -o -W --load-average",
         effects: &[("-C", Effect::Inside), ("--directory", Effect::Inside), ("--eval", Effect::RefuseValue)],
         operands: Operands::Names,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "cargo",
         reason: "take any configuration from its arguments",
         flags: "-v -vv -q -r -h -V --verbose --quiet --release --all --workspace --lib --bins --tests --benches --examples \
@@ -169,16 +169,16 @@ pub const TABLE: &[Entry] = &[
             ("--root", Effect::Write),
         ],
         operands: Operands::Names,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "date gdate",
         reason: "show the lines of any file, and set the clock",
         flags: "-u -R -I --utc --universal --rfc-email --rfc-3339 --iso-8601 --debug --resolution --version --help",
         values: "-d -r --date --reference",
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "gcc g++ cc c++ clang clang++ tcc",
         reason: "call its parts through a program or plug-in",
         flags: "-c -E -S -v -w -g -g3 -ggdb -O -O0 -O1 -O2 -O3 -Os -Og -Wall -Wextra -Werror -Wpedantic -Wno-unused -pedantic -shared \
@@ -187,22 +187,22 @@ pub const TABLE: &[Entry] = &[
         values: "-I -L -l -D -U -x -isystem -include -MF -MT -MQ -iquote",
         effects: &[("-o", Effect::Write), ("-wrapper", Effect::RefuseValue), ("-B", Effect::RefuseValue)],
         operands: Operands::Names,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "test read wait",
         reason: "evaluate the subscript of a variable's name",
-        // Builtins: their other words are data, unless the shell looks for a variable of that name.
+        // These are builtins of bash. The words after other options are data.
         effects: &[("-v", Effect::Subscript), ("-R", Effect::Subscript)],
         others: Others::Plain,
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "printf",
         reason: "evaluate the subscript of a variable's name",
         effects: &[("-v", Effect::Subscript)],
         others: Others::Plain,
         operands: Operands::Rest,
-        ..Entry::BASE
+        ..Usage::BASE
     },
 ];

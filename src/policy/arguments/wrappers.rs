@@ -1,16 +1,16 @@
-//! Programs that run the command which follows them. The options are those that come before it; the command itself is
-//! judged as if it stood alone.
+//! Programs that run the command that follows their own arguments. The judge then judges that command as if it were
+//! written alone. A new wrapper is one entry here.
 
-use super::entry::{Effect, Entry, Operands};
+use super::usage::{Effect, Operands, Usage};
 
-const WRAPPER: Entry = Entry { reason: "run another command", operands: Operands::Command(0), ..Entry::BASE };
+const WRAPPER: Usage = Usage { reason: "run another command", operands: Operands::Command(0), ..Usage::BASE };
 
-pub const TABLE: &[Entry] = &[
-    Entry {
+pub const TABLE: &[Usage] = &[
+    Usage {
         programs: "env",
         flags: "-i -0 -v - --ignore-environment --null --debug --version --help",
         values: "-u --unset",
-        // -S splits its text into words as a shell would; -C changes where a relative program is found.
+        // -S splits its value into words as a shell does. -C changes which file a relative path means.
         effects: &[
             ("-S", Effect::Run),
             ("--split-string", Effect::Run),
@@ -20,49 +20,55 @@ pub const TABLE: &[Entry] = &[
         operands: Operands::Environment,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "xargs",
         reason: "run another command with arguments from its input",
-        flags: "-0 -r -t -p -x --null --no-run-if-empty --verbose --exit --open-tty --version --help",
-        values: "-a -d -E -I -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars --max-lines --replace",
+        // The value of --max-lines can only be glued on.
+        flags: "-0 -r -t -p -x --null --no-run-if-empty --verbose --exit --open-tty --max-lines --version --help",
+        values: "-a -d -E -L -n -P -s --arg-file --delimiter --max-args --max-procs --max-chars",
+        effects: &[
+            ("-I", Effect::Placeholder),
+            ("-i", Effect::GluedPlaceholder),
+            ("--replace", Effect::GluedPlaceholder),
+        ],
         operands: Operands::FedCommand,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "parallel",
         reason: "run another command with arguments from its input",
-        flags: "-0 -k -X -m -v --keep-order --null --verbose --bar --progress --halt",
-        values: "-j -n -N --jobs -a --arg-file --max-args",
+        flags: "-0 -k -X -m -v --keep-order --null --verbose --bar --progress",
+        values: "-j -n -N --jobs -a --arg-file --max-args --halt",
         operands: Operands::FedCommand,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "timeout gtimeout",
         flags: "-v --verbose --preserve-status --foreground --version --help",
         values: "-k -s --kill-after --signal",
         operands: Operands::Command(1),
         ..WRAPPER
     },
-    Entry { programs: "nice", flags: "-# --version --help", values: "-n --adjustment", ..WRAPPER },
-    Entry { programs: "nohup", flags: "--version --help", ..WRAPPER },
-    Entry { programs: "setsid", flags: "-c -f -w --ctty --fork --wait --version --help", ..WRAPPER },
-    Entry { programs: "stdbuf", flags: "--version --help", values: "-i -o -e --input --output --error", ..WRAPPER },
-    Entry {
+    Usage { programs: "nice", flags: "-# --version --help", values: "-n --adjustment", ..WRAPPER },
+    Usage { programs: "nohup", flags: "--version --help", ..WRAPPER },
+    Usage { programs: "setsid", flags: "-c -f -w --ctty --fork --wait --version --help", ..WRAPPER },
+    Usage { programs: "stdbuf", flags: "--version --help", values: "-i -o -e --input --output --error", ..WRAPPER },
+    Usage {
         programs: "time gtime",
         flags: "-p -v -a -q --portability --verbose --append --quiet --version --help",
         values: "-f --format",
         effects: &[("-o", Effect::Write), ("--output", Effect::Write)],
         ..WRAPPER
     },
-    Entry { programs: "ionice", flags: "-t --ignore", values: "-c -n --class --classdata", ..WRAPPER },
-    Entry {
+    Usage { programs: "ionice", flags: "-t --ignore", values: "-c -n --class --classdata", ..WRAPPER },
+    Usage {
         programs: "chrt",
         flags: "-a -b -d -f -i -o -r -v --all-tasks --batch --fifo --idle --other --rr",
         operands: Operands::Command(1),
         ..WRAPPER
     },
-    Entry { programs: "taskset", flags: "-a -c --all-tasks --cpu-list", operands: Operands::Command(1), ..WRAPPER },
-    Entry {
+    Usage { programs: "taskset", flags: "-a -c --all-tasks --cpu-list", operands: Operands::Command(1), ..WRAPPER },
+    Usage {
         programs: "flock",
         flags: "-s -x -e -u -n -o -F --shared --exclusive --unlock --nonblock --close --no-fork --verbose",
         values: "-w -E --timeout --conflict-exit-code",
@@ -70,29 +76,29 @@ pub const TABLE: &[Entry] = &[
         operands: Operands::Command(1),
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "strace ltrace",
         flags: "-f -ff -c -C -i -q -r -t -tt -ttt -T -v -x -xx -y -yy -k",
         values: "-e -s -a -p -E -I -O -S -P",
-        // A name that begins with a bar is a command for its output.
+        // A value that begins with `|` is a command that gets the output.
         effects: &[("-o", Effect::RefuseValue), ("--output", Effect::RefuseValue)],
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "unshare nsenter",
         flags: "-r -m -u -i -n -p -U -C -T -f -c --map-root-user --fork --mount --net --pid --user --ipc --uts",
         values: "-R -w -t",
         ..WRAPPER
     },
-    Entry { programs: "chroot", operands: Operands::Command(1), ..WRAPPER },
-    Entry {
+    Usage { programs: "chroot", operands: Operands::Command(1), ..WRAPPER },
+    Usage {
         programs: "sudo doas",
         flags: "-n -E -H -S -b -k -K -A -P -i -s --non-interactive --preserve-env --set-home --stdin --background",
         values: "-u -g -U -p -C -r -t -T -h -D -R --user --group --prompt",
         operands: Operands::Environment,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "su runuser",
         flags: "-l -p -m - --login --preserve-environment",
         values: "-g -G -s -w",
@@ -100,14 +106,14 @@ pub const TABLE: &[Entry] = &[
         operands: Operands::Refuse,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "watch",
         reason: "hand its arguments to a shell",
         flags: "-d -e -g -t -b -c -p -x --differences --errexit --chgexit --no-title --beep --color --precise --exec",
         values: "-n --interval",
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "script",
         flags: "-a -e -f -q --append --return --flush --quiet",
         values: "-E -m -o --echo",
@@ -122,18 +128,18 @@ pub const TABLE: &[Entry] = &[
         operands: Operands::Write,
         ..WRAPPER
     },
-    Entry {
+    Usage {
         programs: "npx bunx pnpx uvx",
         reason: "fetch and run a package",
         flags: "-y -q --yes --no --quiet",
         ..WRAPPER
     },
-    Entry { programs: "busybox toybox", flags: "--list --help", ..WRAPPER },
-    Entry {
+    Usage { programs: "busybox toybox", flags: "--list --help", ..WRAPPER },
+    Usage {
         programs: "systemd-run dbus-run-session xvfb-run fakeroot unbuffer rlwrap setpriv prlimit numactl catchsegv choom \
                    linux32 linux64 setarch torsocks proxychains proxychains4 pkexec faketime ccache sccache cgexec \
                    firejail bwrap direnv dumb-init tini expect-unbuffer chpst softlimit",
         ..WRAPPER
     },
-    Entry { programs: "entr", reason: "run a command when files change", flags: "-a -c -d -n -p -r -s -z", ..WRAPPER },
+    Usage { programs: "entr", reason: "run a command when files change", flags: "-a -c -d -n -p -r -s -z", ..WRAPPER },
 ];

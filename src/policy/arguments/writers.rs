@@ -1,44 +1,44 @@
-//! Programs that write the files they are told to. What they write is judged like the target of a redirection.
+//! Programs that write the files named in their arguments. Those files are judged like the target of a redirection.
 
-use super::entry::{Effect, Entry, Operands, Others};
+use super::usage::{Effect, Operands, Others, Usage};
 
-/// Options are taken at the rule's word: none runs a program but those listed.
-const WRITER: Entry = Entry { reason: "write a file", others: Others::Plain, operands: Operands::Write, ..Entry::BASE };
+/// Apart from the options listed in an entry, no option of these programs runs another program.
+const WRITER: Usage = Usage { reason: "write a file", others: Others::Plain, operands: Operands::Write, ..Usage::BASE };
 
-pub const TABLE: &[Entry] = &[
-    Entry { programs: "tee touch truncate mkdir rmdir rm unlink shred mkfifo mknod fallocate", ..WRITER },
-    Entry { programs: "mv", effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)], ..WRITER },
-    Entry {
+pub const TABLE: &[Usage] = &[
+    Usage { programs: "tee touch truncate mkdir rmdir rm unlink shred mkfifo mknod fallocate", ..WRITER },
+    Usage { programs: "mv", effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)], ..WRITER },
+    Usage {
         programs: "cp ln link",
         effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)],
         operands: Operands::WriteLast,
         ..WRITER
     },
-    Entry {
+    Usage {
         programs: "install",
         values: "-m -o -g --mode --owner --group",
         effects: &[
             ("-t", Effect::Write),
             ("--target-directory", Effect::Write),
-            // Strips with a program of one's choice.
+            // Runs the named program to strip symbols.
             ("--strip-program", Effect::Run),
         ],
         operands: Operands::WriteLast,
         ..WRITER
     },
-    Entry { programs: "chmod chown chgrp setfacl setfattr chattr", ..WRITER },
-    Entry { programs: "dd", operands: Operands::WriteOf, ..WRITER },
-    Entry {
+    Usage { programs: "chmod chown chgrp setfacl setfattr chattr", ..WRITER },
+    Usage { programs: "dd", operands: Operands::WriteOf, ..WRITER },
+    Usage {
         programs: "sort gsort",
-        reason: "compress with a program of one's choice, or write its output anywhere",
+        reason: "compress with any program, or write its output anywhere",
         flags: "-b -d -f -g -i -M -h -n -R -r -V -c -C -m -s -u -z --ignore-leading-blanks --dictionary-order --ignore-case \
                 --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort \
                 --reverse --version-sort --check --merge --stable --unique --zero-terminated --debug --version --help --sort",
         values: "-k -t -S -T --key --field-separator --buffer-size --parallel --batch-size --temporary-directory",
         effects: &[("-o", Effect::Write), ("--output", Effect::Write), ("--compress-program", Effect::Run)],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "split csplit",
         flags: "-d -e -x -z -# --numeric-suffixes --elide-empty-files --verbose",
         values: "-a -b -C -l -n -t --bytes --lines --number --suffix-length --additional-suffix --separator",
@@ -47,7 +47,7 @@ pub const TABLE: &[Entry] = &[
         others: Others::Unvetted,
         ..WRITER
     },
-    Entry {
+    Usage {
         programs: "curl",
         reason: "write its output anywhere and read options from a file",
         flags: "-s -S -L -f -k -I -i -v -g -G -N -# -4 -6 -O -J -R -a -l -n -p -q -j -Z -0 -1 -2 -3 --silent --show-error \
@@ -77,9 +77,9 @@ pub const TABLE: &[Entry] = &[
             ("--config", Effect::RefuseValue),
             ("--engine", Effect::RefuseValue),
         ],
-        ..Entry::BASE
+        ..Usage::BASE
     },
-    Entry {
+    Usage {
         programs: "wget",
         reason: "run a program for the password and take any setting as a command",
         flags: "-q -v -c -N -S -nv -nc -nd -np -r -k -p -m -E -H -L -4 -6 -b --quiet --verbose --continue --no-verbose \
@@ -102,6 +102,6 @@ pub const TABLE: &[Entry] = &[
             ("--config", Effect::RefuseValue),
             ("-i", Effect::RefuseValue),
         ],
-        ..Entry::BASE
+        ..Usage::BASE
     },
 ];

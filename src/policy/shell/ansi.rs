@@ -1,6 +1,6 @@
-//! `$'…'`: text with C's escapes.
+//! `$'…'`: text with the escapes of C.
 
-/// Decodes the inside; `None` for what is not valid text or holds a NUL.
+/// Decodes the inside. `None` if the result is not valid UTF-8, has a NUL, or has an escape that we do not know.
 pub fn decode(inside: &str) -> Option<String> {
     let chars: Vec<char> = inside.chars().collect();
     let mut bytes = Vec::new();
@@ -38,7 +38,7 @@ fn push(bytes: &mut Vec<u8>, c: char) {
     bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
-/// The escapes of one letter; others are too rare to guess at.
+/// The escapes of one letter. Rare ones are left out.
 fn simple(escape: char) -> Option<u8> {
     Some(match escape {
         'a' => 7,

@@ -1,6 +1,6 @@
-//! Our own picture of shell text: small enough to judge and to write out again, and independent of the parser behind it.
+//! The tree of a shell text. It is small enough to be judged and written out again, and independent of the parser.
 
-/// Statements one after the other.
+/// Statements that run one after the other.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Script {
     pub statements: Vec<Statement>,
@@ -20,7 +20,7 @@ pub enum Link {
     Or,
 }
 
-/// Commands joined by `|`; `|&` is written as a redirection of the command before it.
+/// Commands joined by `|`. `|&` becomes `|` and a redirection `2>&1` of the command before it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Pipeline {
     pub negated: bool,
@@ -31,7 +31,7 @@ pub struct Pipeline {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Command {
     pub kind: Kind,
-    /// Of a compound command as a whole; a simple command has them among its words, and they are here too.
+    /// The redirections of the whole command. Those among the words of a simple command are here too.
     pub redirections: Vec<Redirection>,
 }
 
@@ -40,7 +40,7 @@ pub enum Kind {
     Simple(Simple),
     Subshell(Script),
     Group(Script),
-    /// Conditions with their branches, and what `else` holds.
+    /// Conditions with their branches, and the branch of `else`.
     If(Vec<(Script, Script)>, Option<Script>),
     /// `while`, or `until` when the flag is set.
     Loop {
@@ -48,7 +48,7 @@ pub enum Kind {
         condition: Script,
         body: Script,
     },
-    /// `for NAME in WORDS`; without words it goes over the positional parameters.
+    /// `for NAME in WORDS`. Without words the loop runs over the positional parameters.
     For {
         name: String,
         words: Option<Vec<Word>>,
@@ -63,10 +63,10 @@ pub enum Kind {
         body: Box<Command>,
     },
     Coprocess(Box<Command>),
-    /// `((…))`, the head of `for ((…))`, or `[[ … ]]`: what it expands, and the commands it repeats.
+    /// `((…))`, `[[ … ]]` or `for ((…))`: the words that it expands, and the body of the loop.
     Evaluation {
         words: Vec<Word>,
-        /// Whether names in it are evaluated as arithmetic, subscripts included.
+        /// Whether bash evaluates names in it as arithmetic, with their subscripts.
         evaluates: bool,
         body: Option<Script>,
     },
@@ -77,8 +77,18 @@ pub enum Kind {
 pub struct Arm {
     pub patterns: Vec<Word>,
     pub body: Script,
-    /// `;;`, `;&` or `;;&`.
-    pub ending: &'static str,
+    pub end: CaseEnd,
+}
+
+/// What bash does after a branch of a `case`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum CaseEnd {
+    /// `;;` leaves the `case`.
+    Leave,
+    /// `;&` runs the next branch.
+    RunNext,
+    /// `;;&` tests the next patterns.
+    TestNext,
 }
 
 /// A program or builtin with its arguments, or assignments alone.
@@ -107,13 +117,13 @@ pub enum Redirection {
         append: bool,
         target: Word,
     },
-    /// `2>&1`, `<&3`, `2>&-`: digits or a dash after the `&`.
+    /// `2>&1`, `<&3`, `2>&-`. The source is digits, a dash, or both.
     Duplicate {
         fd: Option<i32>,
         input: bool,
         source: String,
     },
-    /// A here-document or here-string, by the text it gives, its last newline left out.
+    /// The text of a here-document or here-string, without its last newline.
     Text {
         fd: Option<i32>,
         word: Word,
@@ -129,7 +139,7 @@ pub enum Access {
     Clobber,
 }
 
-/// The pieces that together make one word before bash splits and globs it.
+/// The pieces of one word, before bash splits it and expands its patterns.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Word {
     pub pieces: Vec<Piece>,
@@ -137,23 +147,23 @@ pub struct Word {
 
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Piece {
-    /// Text that stands for itself, however it was quoted.
+    /// Text that bash leaves as it is. The quotes have been removed.
     Literal(String),
     /// Unquoted pattern characters: `*`, `?`, `[a-z]`.
     Glob(String),
-    /// `~` (empty) or `~user`.
+    /// `~user`, or `~` with an empty name.
     Tilde(String),
     /// `$NAME`, `${NAME}`, `$1`, `$@`.
     Parameter { name: String, quoted: bool },
-    /// Any other `${…}`, `$((…))`, an array, an odd pattern: visible, but not written out again.
+    /// Any other `${…}` or `$((…))`, an array, an unusual pattern. It can be judged, but not written out again.
     Other {
         text: String,
-        /// What bash expands inside it.
+        /// The words that bash expands inside it.
         inner: Vec<Word>,
-        /// Whether bash may run what a variable holds while it expands this.
+        /// Whether bash may evaluate the content of a variable when it expands this.
         evaluates: bool,
     },
-    /// `$((…))` of digits and operators alone.
+    /// `$((…))` with only digits and operators.
     Number { text: String, quoted: bool },
     /// `$(…)` or backticks.
     Substitution { script: Script, quoted: bool },
@@ -166,7 +176,7 @@ impl Word {
         Self { pieces: vec![Piece::Literal(text.into())] }
     }
 
-    /// The text, if bash can make nothing else of it.
+    /// The text, if bash expands nothing in it.
     pub fn text(&self) -> Option<String> {
         self.pieces.iter().try_fold(String::new(), |mut text, piece| match piece {
             Piece::Literal(part) => {
@@ -177,7 +187,7 @@ impl Word {
         })
     }
 
-    /// The literal text before the first piece that only bash can expand.
+    /// The literal text before the first piece that bash expands.
     pub fn literal_start(&self) -> String {
         let literal = |piece: &Piece| match piece {
             Piece::Literal(part) => Some(part.clone()),
@@ -186,7 +196,7 @@ impl Word {
         self.pieces.iter().map_while(literal).collect()
     }
 
-    /// Whether it may become several words, or none.
+    /// Whether bash may turn it into several words, or none.
     pub fn may_split(&self) -> bool {
         self.pieces.iter().any(|piece| match piece {
             Piece::Literal(_) | Piece::Tilde(_) => false,

@@ -1,17 +1,18 @@
-//! `{a,b}` and `{1..3}`, expanded as bash does it: on the text, before anything else.
+//! Brace expressions: `{a,b}` and `{1..3}`. As in bash, they are expanded in the source text, before anything else.
 
 use super::extent;
 
+/// The most words that one word may become.
 const MOST: usize = 256;
 
-/// The words a raw word stands for; itself when there is nothing to expand. `None` when there are too many or a form is
-/// not known here.
+/// The words that a word becomes; the word itself if there is nothing to expand. `None` if there are too many, or if the
+/// form is not supported.
 pub fn expand(raw: &str) -> Option<Vec<String>> {
     let Some((start, end, parts)) = first(raw) else { return Some(vec![raw.to_owned()]) };
     let (before, after) = (&raw[..start], &raw[end + 1..]);
     let mut words = Vec::new();
     for part in parts? {
-        // What stands before has no braces of its own; the part and the rest may.
+        // The text before has no brace expression. The part and the text behind may have some.
         for word in expand(&format!("{part}{after}"))? {
             words.push(format!("{before}{word}"));
             if words.len() > MOST {
@@ -48,7 +49,7 @@ fn first(raw: &str) -> Option<(usize, usize, Parts)> {
     None
 }
 
-/// The closing brace of an expression, and its own commas.
+/// The closing brace of an expression, and the commas that belong to it.
 fn matching(bytes: &[u8], from: usize) -> Option<(usize, Vec<usize>)> {
     let (mut at, mut depth, mut commas) = (from, 0_usize, Vec::new());
     while at < bytes.len() {
@@ -64,7 +65,7 @@ fn matching(bytes: &[u8], from: usize) -> Option<(usize, Vec<usize>)> {
     None
 }
 
-/// Past one character, or past something quoted or opened by a `$`.
+/// The offset behind one character, a quoted part, or an expansion.
 fn skip(bytes: &[u8], at: usize) -> Option<usize> {
     Some(match bytes[at] {
         b'\\' => at + 2,
@@ -78,7 +79,7 @@ fn skip(bytes: &[u8], at: usize) -> Option<usize> {
     })
 }
 
-/// `1..5` of plain numbers, or `a..e`; steps and leading zeros are left to bash.
+/// `1..5` or `a..e`. Steps and leading zeros are not supported.
 fn sequence(inside: &str) -> Parts {
     let (from, to) = inside.split_once("..")?;
     let plain = |text: &str| text == "0" || !text.trim_start_matches('-').starts_with('0');

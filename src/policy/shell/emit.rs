@@ -1,16 +1,17 @@
-//! The picture → shell text. Bash reads it in one way only: every literal is quoted unless it is plainly harmless, every
-//! expansion stands in its own braces, here-documents become here-strings.
+//! Writes a tree out as shell text that bash can read in only one way. Every literal is quoted unless none of its
+//! characters is special, every parameter is in braces, and here-documents become here-strings.
 
 use std::fmt::Write;
 
-use super::ast::{Access, Command, Kind, Link, Piece, Pipeline, Redirection, Script, Simple, Statement, Word};
+use super::ast::{Access, CaseEnd, Command, Kind, Link, Piece, Pipeline, Redirection, Script, Simple, Statement, Word};
+use crate::base::invisible::is_control;
 
-/// What cannot be written out in a form that is sure to be read as it was judged.
+/// Why a tree cannot be written out so that bash is certain to read it as it was judged.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unwritable(pub String);
 
-/// Words with a meaning of their own where a command may start.
+/// Words that are special to bash where a command may start.
 const RESERVED: [&str; 22] = [
     "!", "[[", "]]", "{", "}", "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "in", "select", "then", "time", "until", "while",
@@ -30,7 +31,7 @@ pub fn script(script: &Script) -> Result<String, Unwritable> {
     Ok(text)
 }
 
-/// As [`script`], ready for a word like `then` or `done` to follow.
+/// As [`script`], but a word like `then` or `done` can follow.
 fn block(script: &Script) -> Result<String, Unwritable> {
     let text = self::script(script)?;
     let ended = script.statements.last().is_some_and(|last| last.background);
@@ -87,7 +88,12 @@ fn command(command: &Command) -> Result<String, Unwritable> {
             let mut text = format!("case {} in ", word(subject)?);
             for arm in arms {
                 let patterns = arm.patterns.iter().map(word).collect::<Result<Vec<_>, _>>()?.join(" | ");
-                write!(text, "( {patterns} ) {} {} ", script(&arm.body)?, arm.ending).unwrap_or_default();
+                let end = match arm.end {
+                    CaseEnd::Leave => ";;",
+                    CaseEnd::RunNext => ";&",
+                    CaseEnd::TestNext => ";;&",
+                };
+                write!(text, "( {patterns} ) {} {end} ", script(&arm.body)?).unwrap_or_default();
             }
             text + "esac"
         }
@@ -112,7 +118,7 @@ fn simple(simple: &Simple) -> Result<String, Unwritable> {
     }
     for (index, argument) in simple.words.iter().enumerate() {
         let plain = word(argument)?;
-        // In front, even a harmless-looking word may be a keyword or an assignment.
+        // The first word may look harmless and still be a keyword or an assignment.
         let risky = index == 0 && (RESERVED.contains(&plain.as_str()) || plain.contains('='));
         parts.push(match argument.text().filter(|_| risky) {
             Some(text) => quote(&text),
@@ -133,7 +139,7 @@ fn redirection(redirection: &Redirection) -> Result<String, Unwritable> {
                 Access::ReadWrite => "<>",
                 Access::Clobber => ">|",
             };
-            // The blank keeps `<` and a process substitution apart.
+            // The blank separates `<` from a process substitution.
             format!("{}{operator} {}", number(fd), word(target)?)
         }
         Redirection::Both { append, target } => format!("{} {}", if *append { "&>>" } else { "&>" }, word(target)?),
@@ -144,7 +150,7 @@ fn redirection(redirection: &Redirection) -> Result<String, Unwritable> {
     })
 }
 
-/// A word that is not split, where an empty one still has to be written.
+/// A word that bash does not split. Even an empty one is written out.
 fn value(value: &Word) -> Result<String, Unwritable> {
     let text = word(value)?;
     Ok(if text.is_empty() { "''".to_owned() } else { text })
@@ -158,7 +164,7 @@ pub fn word(word: &Word) -> Result<String, Unwritable> {
         let part = match piece {
             Piece::Literal(literal) if literal.is_empty() && !alone => String::new(),
             Piece::Literal(literal) => match literal.strip_prefix('/').filter(|_| after_tilde(word, index)) {
-                // A tilde is only one if the slash behind it is not quoted.
+                // Bash expands a tilde only if the slash behind it is not quoted.
                 Some("") => "/".to_owned(),
                 Some(rest) => format!("/{}", literal_text(rest)),
                 None => literal_text(literal),
@@ -175,7 +181,7 @@ pub fn word(word: &Word) -> Result<String, Unwritable> {
         };
         text.push_str(&part);
     }
-    // A word of nothing but quoted emptiness.
+    // The word consists of empty quotes only.
     let empty = |piece: &Piece| matches!(piece, Piece::Literal(literal) if literal.is_empty());
     if text.is_empty() && word.pieces.iter().any(empty) {
         text.push_str("''");
@@ -191,22 +197,22 @@ fn after_tilde(word: &Word, index: usize) -> bool {
     index == 1 && matches!(word.pieces[0], Piece::Tilde(_))
 }
 
-/// As it is where nothing in it means anything to bash, else in single quotes.
+/// Unchanged if no character is special to bash, otherwise in quotes.
 fn literal_text(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte);
-    // A `~` is never plain, so `=~` and `:~` are safe; digits in front of a redirection are kept apart by a blank.
+    // `~` is quoted, so `=~` and `:~` are not expanded. A blank separates digits from a redirection that follows.
     if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quote(text) }
 }
 
-/// Single quotes, in which bash leaves everything alone; controls by their number, so that they can be seen.
+/// In single quotes, where bash expands nothing. Control characters are written as `\uXXXX`, so that people can see them.
+/// Invisible characters beyond ASCII stay as they are: whether bash can decode `\uXXXX` for them depends on the locale.
 pub fn quote(text: &str) -> String {
-    let control = |c: char| c.is_control() && c != '\n' && c != '\t';
-    if !text.contains(control) {
+    if !text.contains(is_control) {
         return format!("'{}'", text.replace('\'', r"'\''"));
     }
     let escaped = text.chars().map(|c| match c {
         '\'' | '\\' => format!("\\{c}"),
-        c if control(c) => format!("\\u{:04x}", u32::from(c)),
+        c if is_control(c) => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),
     });
     format!("$'{}'", escaped.collect::<String>())

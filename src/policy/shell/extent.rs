@@ -1,13 +1,13 @@
-//! Where a bracketed part of shell text ends: `$(…)`, `${…}`, `$((…))`, backticks, quotes.
+//! Finds the end of a bracketed or quoted part of shell text: `$(…)`, `${…}`, `$((…))`, backticks, quotes.
 //!
-//! All positions are byte offsets, and all delimiters are ASCII, so slices between them are valid text.
+//! All positions are byte offsets. All delimiters are ASCII, so slices between them are valid UTF-8.
 
 /// The offset of the quote that closes a single-quoted part whose inside starts at `from`.
 pub fn single_quote(bytes: &[u8], from: usize) -> Option<usize> {
     memchr::memchr(b'\'', bytes.get(from..)?).map(|found| from + found)
 }
 
-/// As [`single_quote`], where a backslash protects the next character: `$'…'` and backticks.
+/// As [`single_quote`], but a backslash escapes the next character: `$'…'` and backticks.
 pub fn escaped(bytes: &[u8], from: usize, end: u8) -> Option<usize> {
     let mut at = from;
     while let Some(byte) = bytes.get(at) {
@@ -35,7 +35,7 @@ pub fn double_quote(bytes: &[u8], from: usize) -> Option<usize> {
     None
 }
 
-/// The offset behind whatever a `$` at `at` opens; just behind the `$` if that is nothing.
+/// The offset behind the expansion that the `$` at `at` begins; behind the `$` if it begins none.
 fn dollar(bytes: &[u8], at: usize) -> Option<usize> {
     match bytes.get(at + 1) {
         Some(b'(') => Some(parenthesis(bytes, at + 2)? + 1),
@@ -62,7 +62,7 @@ pub fn brace(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// The offset of the `)` that closes a `$(`, `<(` or `(` whose inside starts at `from`. Comments and here-documents are
-/// skipped, for they may hold anything.
+/// skipped, because brackets in them mean nothing.
 pub fn parenthesis(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
     let mut depth = 0_usize;
@@ -108,7 +108,7 @@ fn starts_word(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(1).is_none_or(|before| matches!(bytes[before], b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'('))
 }
 
-/// The delimiter of a here-document without its quotes, whether leading tabs go, and the offset behind it.
+/// The delimiter of a here-document without its quotes, whether bash strips leading tabs, and the offset behind it.
 fn delimiter(bytes: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
     let tabs = bytes.get(from) == Some(&b'-');
     let mut at = from + usize::from(tabs);
@@ -137,7 +137,7 @@ fn delimiter(bytes: &[u8], from: usize) -> Option<(Vec<u8>, bool, usize)> {
     (!delimiter.is_empty()).then_some((delimiter, tabs, at))
 }
 
-/// The offset behind a here-document's last line, at its newline.
+/// The offset of the newline behind the last line of a here-document.
 fn document(bytes: &[u8], from: usize, delimiter: &[u8], tabs: bool) -> Option<usize> {
     let mut at = from;
     loop {

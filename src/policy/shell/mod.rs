@@ -1,12 +1,13 @@
-//! Shell text → a small picture of what bash would run, or [`Opaque`].
+//! Parses shell text into a small tree ([`ast`]) of the commands that bash would run, or says why it cannot ([`Opaque`]).
 //!
-//! 1. [`prescan`] refuses what no honest text has and what the parser cannot bear: controls, odd blanks, deep nesting.
+//! 1. [`prescan`] refuses control characters, misleading characters and deep nesting.
 //! 2. [`worker`] parses on a thread with a large stack, within a deadline, and survives a panic.
-//! 3. [`convert`] takes over the kinds of node we know; [`word`] takes words apart, [`braces`] expands `{a,b}`.
-//! 4. [`emit`] writes the picture out again. What a rule allows is run in that form, so that a parser which misread
-//!    the text cannot have hidden anything: bash reads what was judged.
+//! 3. [`convert`] turns the parser's tree into ours. [`word`] splits words into pieces, [`braces`] expands `{a,b}`,
+//!    [`extent`] finds closing brackets, [`ansi`] decodes `$'…'`.
+//! 4. [`emit`] writes the tree out again. A command that a rule allows is run in that form. If the parser has misread the
+//!    original, bash still runs exactly what was judged.
 //!
-//! [`substitution`] and [`split`] serve the tools that have their own idea of a command. Nothing here does I/O.
+//! [`substitution`] and [`split`] are for the tools `run_shell_command` and `execute_command`. Nothing here does I/O.
 
 mod ansi;
 pub mod ast;

@@ -1,9 +1,9 @@
-/// Why a text could not be understood. Never a reason to allow it.
+/// Why a text could not be understood. Such a text is never allowed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Opaque {
     pub reason: String,
-    /// It broke a limit or the parser itself: refused outright rather than asked about.
+    /// The text exceeded a limit or broke the parser. It is denied, and nobody is asked about it.
     pub hostile: bool,
 }
 

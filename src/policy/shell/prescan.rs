@@ -1,15 +1,16 @@
-//! What is refused before a parser sees it.
+//! Refuses texts that must not reach the parser, or that people and bash read differently.
 
 use super::Opaque;
+use crate::base::invisible::{is_control, reorders};
 
-/// Twice what a command may have, so that this limit is never the first to be met.
+/// Twice the limit of the tools, so that a command always exceeds the limit of its tool first.
 const LONGEST: usize = 2 << 20;
-/// Open parentheses without their partner cost the parser twice the time each; more than this is no honest text.
+/// Every unclosed parenthesis doubles the time that the parser takes. No honest text has more than this.
 const DEEPEST_PARENTHESES: usize = 18;
-/// Everything that opens something, words included: bounds the recursion.
+/// The most braces, or words such as `if`, inside one another. This bounds the recursion of the parser.
 const DEEPEST: usize = 200;
 
-/// Words that open a compound command, each with the one that closes it.
+/// Words that begin and end a compound command.
 const OPENERS: [&str; 5] = ["if", "while", "until", "for", "case"];
 const CLOSERS: [&str; 3] = ["fi", "done", "esac"];
 
@@ -17,25 +18,22 @@ pub fn check(text: &str) -> Result<(), Opaque> {
     if text.len() > LONGEST {
         return Err(Opaque::hostile(format!("the text is longer than {LONGEST} bytes")));
     }
-    if let Some(c) = text.chars().find(|c| is_odd(*c)) {
+    if let Some(c) = text.chars().find(|c| is_misleading(*c)) {
         return Err(Opaque::new(format!("it contains {}, which hides what would run", c.escape_unicode())));
     }
     depth(text)
 }
 
-/// Characters that bash and a reader see differently.
-fn is_odd(c: char) -> bool {
-    match c {
-        '\t' | '\n' | ' ' => false,
-        c if c.is_control() => true,
-        // Bidirectional controls.
-        '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        // Blanks that are none to bash.
-        c => c.is_whitespace(),
-    }
+/// Whether a character makes people read another command than bash does. Blanks beyond ASCII count, because to bash they
+/// are ordinary letters: in `ls\u{a0}x` it looks for a program of that whole name. Characters that are only invisible do
+/// not count. Emoji and several scripts need them in ordinary text, and in the name of a program the judge refuses every
+/// character beyond ASCII.
+fn is_misleading(c: char) -> bool {
+    let blank_to_bash = matches!(c, ' ' | '\t' | '\n');
+    is_control(c) || reorders(c) || (c.is_whitespace() && !blank_to_bash)
 }
 
-/// Counts without regard to quotes: a string of brackets in quotes is as rare as it is harmless to refuse.
+/// Counts brackets and words in quotes too. A text with so many of them in quotes is rare, and refusing it does no harm.
 fn depth(text: &str) -> Result<(), Opaque> {
     let too_deep = || Opaque::hostile("it is nested too deeply");
     let (mut parentheses, mut braces, mut words) = (0_usize, 0_usize, 0_usize);

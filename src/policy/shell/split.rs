@@ -1,15 +1,29 @@
-//! Words for a program that is started without a shell: blanks separate, quotes and backslashes protect, and nothing
-//! else means anything.
+//! Splits a text into words for a program that is started without a shell. Only blanks, quotes and backslashes are special.
 
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SplitError {
-    #[error("unclosed {0} quote")]
-    Unclosed(&'static str),
-    #[error("a backslash at the end has nothing to protect")]
+    #[error("unclosed {} quote", .0.name())]
+    Unclosed(Quote),
+    #[error("there is no character after the last backslash")]
     Backslash,
 }
 
-/// `'…'` is literal, `"…"` too but for `\"` and `\\`; outside quotes a backslash protects the next character.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Quote {
+    Single,
+    Double,
+}
+
+impl Quote {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Single => "single",
+            Self::Double => "double",
+        }
+    }
+}
+
+/// `'…'` is literal. `"…"` is literal apart from `\"` and `\\`. Outside quotes a backslash escapes the next character.
 pub fn words(text: &str) -> Result<Vec<String>, SplitError> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -20,7 +34,7 @@ pub fn words(text: &str) -> Result<Vec<String>, SplitError> {
             '\'' => {
                 let word = word.get_or_insert_default();
                 loop {
-                    match chars.next().ok_or(SplitError::Unclosed("single"))? {
+                    match chars.next().ok_or(SplitError::Unclosed(Quote::Single))? {
                         '\'' => break,
                         c => word.push(c),
                     }
@@ -28,7 +42,7 @@ pub fn words(text: &str) -> Result<Vec<String>, SplitError> {
             }
             '"' => {
                 let word = word.get_or_insert_default();
-                let unclosed = SplitError::Unclosed("double");
+                let unclosed = SplitError::Unclosed(Quote::Double);
                 loop {
                     match chars.next().ok_or_else(|| unclosed.clone())? {
                         '"' => break,
@@ -72,8 +86,8 @@ mod tests {
         for (text, expected) in rows {
             assert_eq!(words(text).unwrap(), expected, "{text}");
         }
-        assert_eq!(words("echo \"x"), Err(SplitError::Unclosed("double")));
-        assert_eq!(words("echo 'x"), Err(SplitError::Unclosed("single")));
+        assert_eq!(words("echo \"x"), Err(SplitError::Unclosed(Quote::Double)));
+        assert_eq!(words("echo 'x"), Err(SplitError::Unclosed(Quote::Single)));
         assert_eq!(words("echo \\"), Err(SplitError::Backslash));
     }
 }

@@ -1,11 +1,10 @@
-//! Whether bash would run a command inside a word: `$(…)`, backticks, `<(…)`, `>(…)`.
+//! Whether bash would run a command inside a word: `$(…)`, backticks, `<(…)` or `>(…)`.
 
 use super::ast::{Command, Kind, Piece, Pipeline, Redirection, Script, Word};
 use super::{Opaque, parse};
 
-/// True if a substitution would be performed anywhere in the text; a text that cannot be read is [`Opaque`], and to be
-/// refused as well. Literal text in single quotes, escapes and quoted here-documents is left alone, and so is
-/// `$((1+2))`.
+/// True if bash would perform a substitution anywhere in the text. Text in single quotes, escaped text, quoted
+/// here-documents and `$((1+2))` are not substitutions. The caller must also refuse a text that is [`Opaque`].
 pub fn performed(text: &str) -> Result<bool, Opaque> {
     Ok(in_script(&parse(text)?))
 }

@@ -1,6 +1,8 @@
-//! The parser's thread. It has a large stack because the parser recurses, and a deadline because it can take
-//! exponential time; a panic in it is an answer. One thread is kept for all texts, since starting one costs more than
-//! most parses; one that is stuck is left behind and replaced, a few times.
+//! Parses on a thread of its own. The thread has a large stack, because the parser recurses. Each text has a deadline,
+//! because parsing can take exponential time. A panic of the parser makes the text opaque.
+//!
+//! One thread serves all texts, because starting a thread takes longer than most parses. A thread that misses a deadline
+//! is abandoned and replaced by a new one, a few times.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -8,17 +10,16 @@ use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use super::{Opaque, Script, convert, prescan};
-
 use crate::base::locks::LockExt;
 
 const STACK: usize = 64 << 20;
-/// Ordinary texts take microseconds; this leaves room for thousands of lines on a busy machine.
+/// Ordinary texts take microseconds. The deadline is long enough for thousands of lines on a busy machine.
 const DEADLINE: Duration = Duration::from_millis(500);
-/// Threads that may be left behind before every text is refused.
+/// The most abandoned threads. With more, every text is refused.
 const MOST_STUCK: usize = 4;
 const NAME: &str = "policy-parser";
 
-/// A text, and where its answer goes.
+/// A text, and the channel for the result.
 type Job = (String, Sender<Result<Script, Opaque>>);
 
 #[derive(Default)]
@@ -34,16 +35,16 @@ pub fn parse(text: &str) -> Result<Script, Opaque> {
     prescan::check(text)?;
     let mut pool = POOL.locked();
     if pool.stuck >= MOST_STUCK {
-        return Err(Opaque::hostile("too many texts have overwhelmed the parser; restart the server"));
+        return Err(Opaque::hostile("the parser is stuck on too many texts; restart the server"));
     }
-    let (sender, answer) = channel();
+    let (sender, result) = channel();
     let jobs = match pool.worker.take() {
         Some(jobs) => jobs,
         None => start()?,
     };
-    let lost = || Opaque::hostile("the parser has died");
+    let lost = || Opaque::hostile("the thread of the parser has ended");
     jobs.send((text.to_owned(), sender)).map_err(|_| lost())?;
-    match answer.recv_timeout(DEADLINE) {
+    match result.recv_timeout(DEADLINE) {
         Ok(parsed) => {
             pool.worker = Some(jobs);
             parsed
@@ -64,19 +65,19 @@ fn start() -> Result<Sender<Job>, Opaque> {
         .name(NAME.to_owned())
         .stack_size(STACK)
         .spawn(move || work(&received))
-        .map_err(|error| Opaque::hostile(format!("the parser's thread could not be started: {error}")))?;
+        .map_err(|error| Opaque::hostile(format!("failed to start the parser's thread: {error}")))?;
     Ok(jobs)
 }
 
 fn work(jobs: &Receiver<Job>) {
-    for (text, answer) in jobs {
+    for (text, result) in jobs {
         let parsed = catch_unwind(AssertUnwindSafe(|| convert::script(&text, 0)));
-        // Nobody listens any more after the deadline.
-        let _ = answer.send(parsed.unwrap_or_else(|_| Err(Opaque::hostile("the parser failed on it"))));
+        // After the deadline nobody receives the result.
+        let _ = result.send(parsed.unwrap_or_else(|_| Err(Opaque::hostile("the parser failed on it"))));
     }
 }
 
-/// A panic of the parser is an expected answer to hostile text, so it is not reported as a crash of the server.
+/// Keeps panics of the parser out of the log. Hostile texts cause them, and they are no crash of the server.
 fn quieten() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {

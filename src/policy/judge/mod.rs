@@ -1,43 +1,51 @@
-//! The walk over a parsed text: every command, assignment and redirection gets its finding.
+//! Walks through a parsed text and makes a [`Finding`] for every command, assignment and redirection in it.
+//!
+//! This file walks. [`invocation`] judges one command, [`by_rules`] compares it with the rules, [`places`] keeps track of
+//! directories and judges files that are written.
 
+mod by_rules;
 mod invocation;
+mod places;
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::arguments::Carried;
-use super::shell::ast::{Access, Command, Kind, Pipeline, Redirection, Simple};
+use super::shell::ast::{Command, Kind, Pipeline, Simple};
 use super::shell::{self, Piece, Script, Word};
-use super::{Finding, Policy, Programs, Scene, Verdict, variables, write_targets};
-use crate::base::lexical;
+use super::variables::{self, ValueUse};
+use super::{Finding, Policy, ProgramLookup, Scene, Verdict};
+use invocation::StartedBy;
 
-/// More than this is no command line; refused rather than asked about, so that size cannot wear out a prohibition.
+/// No honest command line has more commands than this. Such a text is denied and not asked about, so that its size cannot
+/// turn a prohibition into a question.
 const MOST_COMMANDS: usize = 2_000;
-/// Directories a script may be in at once, after `cd` here and there.
-const MOST_DIRECTORIES: usize = 8;
 
 pub struct Judge<'a> {
     policy: &'a Policy,
     scene: &'a Scene,
-    programs: &'a dyn Programs,
+    lookup: &'a dyn ProgramLookup,
     pub findings: Vec<Finding>,
+    /// The functions that the text defines.
     functions: HashSet<String>,
-    /// Every directory the shell may be in by now, since a `cd` may fail; `None` when it can be anywhere.
+    /// Every directory that the shell may be in at this point, because a `cd` may fail. `None` if it can be any.
     cwds: Option<Vec<PathBuf>>,
+    /// How many commands the current one is wrapped in.
     depth: usize,
+    /// Whether the current command may run more than once.
     looping: bool,
-    /// Something evaluates what a variable holds.
+    /// A part of the text that evaluates the content of a variable.
     evaluates: Option<String>,
-    /// Some literal text looks like a command that only waits to be evaluated.
+    /// Whether some literal text looks like a command. A variable may hold it when it is evaluated.
     holds_code: bool,
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(policy: &'a Policy, scene: &'a Scene, programs: &'a dyn Programs) -> Self {
+    pub fn new(policy: &'a Policy, scene: &'a Scene, lookup: &'a dyn ProgramLookup) -> Self {
         Self {
             policy,
             scene,
-            programs,
+            lookup,
             findings: Vec::new(),
             functions: HashSet::new(),
             cwds: Some(vec![scene.cwd.clone()]),
@@ -48,10 +56,10 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What only shows when the whole text has been seen.
+    /// Adds the findings that need the whole text. Called once, at the end.
     pub fn finish(&mut self) {
         if let (Some(text), true) = (self.evaluates.take(), self.holds_code) {
-            self.opaque(&text, "it evaluates a variable, and the text holds a command for one to hold");
+            self.opaque(&text, "it evaluates a variable, which may hold a command that is in the text");
         }
     }
 
@@ -62,6 +70,11 @@ impl<'a> Judge<'a> {
                 self.pipeline(pipeline);
             }
         }
+    }
+
+    /// A program that we start without a shell.
+    pub fn words_of_a_program(&mut self, words: &[Word]) {
+        self.invocation(words, StartedBy::Server);
     }
 
     fn pipeline(&mut self, pipeline: &mut Pipeline) {
@@ -104,7 +117,7 @@ impl<'a> Judge<'a> {
             }
             Kind::Function { name, body } => {
                 self.functions.extend(name.text());
-                // It may be called from anywhere, any number of times.
+                // A function may be called in any directory, any number of times.
                 self.repeatedly(|judge| judge.command(body));
             }
             Kind::Coprocess(body) => self.command(body),
@@ -148,109 +161,35 @@ impl<'a> Judge<'a> {
             self.assignment(&assignment.name, Some(&assignment.value));
         }
         simple.words.iter_mut().for_each(|word| self.word(word));
-        if let Some(vetted) = self.invocation(&simple.words, false) {
-            for pattern in vetted.patterns {
-                // A file called `-x` is then `./-x`, and no option.
+        if let Some(rewrite) = self.invocation(&simple.words, StartedBy::Shell) {
+            for pattern in rewrite.patterns {
+                // `*` becomes `./*`, so that a file called `-x` becomes `./-x` and not an option.
                 simple.words[pattern + 1].pieces.insert(0, Piece::Literal("./".to_owned()));
             }
-            if let Some(file) = vetted.file {
+            if let Some(file) = rewrite.file {
                 simple.words[0] = Word::literal(file);
             }
         }
     }
 
-    /// A program that is started without a shell, by its first word alone.
-    pub fn words_of_a_program(&mut self, words: &[Word]) {
-        self.invocation(words, true);
-    }
-
+    /// `value` is `None` for the variable of a `for` loop.
     fn assignment(&mut self, name: &str, value: Option<&Word>) {
-        match (variables::kind(name), value) {
-            (variables::Kind::Data, _) => {}
-            (variables::Kind::Command, Some(value)) => {
-                self.strictly(&format!("{name}=…"), "the variable names a command that some program will run");
+        match (variables::value_use(name), value) {
+            (ValueUse::Data, _) => {}
+            (ValueUse::Command, Some(value)) => {
+                self.if_strict(&format!("{name}=…"), "the variable names a command that some program will run");
                 self.carried(&Carried::Text(value.clone()));
             }
-            _ => self.strictly(&format!("{name}=…"), "the variable may change what a program does"),
-        }
-    }
-
-    fn redirection(&mut self, redirection: &mut Redirection) {
-        match redirection {
-            Redirection::File { access, target, .. } => {
-                self.word(target);
-                let network = |start: &str| ["/dev/tcp/", "/dev/udp/"].iter().any(|device| start.starts_with(device));
-                if *access != Access::Read {
-                    self.write(target);
-                } else if network(&target.literal_start()) {
-                    self.strictly(&shown(target), "bash opens a network connection for it");
-                }
-            }
-            Redirection::Both { target, .. } => {
-                self.word(target);
-                self.write(target);
-            }
-            Redirection::Text { word, .. } => self.word(word),
-            Redirection::Duplicate { .. } => {}
-        }
-    }
-
-    /// A file that will be written.
-    fn write(&mut self, target: &Word) {
-        // Into a process substitution: the commands in it have been judged.
-        if matches!(target.pieces.as_slice(), [Piece::Process { .. }]) {
-            return;
-        }
-        let objection = match self.path(target) {
-            Some(path) => write_targets::objection(&path, self.cwds.as_deref(), self.scene, self.programs),
-            None => Some("its name is only known to bash".to_owned()),
-        };
-        if let Some(objection) = objection {
-            self.strictly(&format!("writes {}", shown(target)), &objection);
-        }
-    }
-
-    /// A word as a path, if that can be known.
-    fn path(&self, word: &Word) -> Option<PathBuf> {
-        match word.pieces.split_first() {
-            Some((Piece::Tilde(user), rest)) if user.is_empty() => {
-                let rest = Word { pieces: rest.to_vec() }.text()?;
-                Some(self.scene.home.as_deref()?.join(rest.trim_start_matches('/')))
-            }
-            _ => word.text().filter(|text| !text.is_empty()).map(PathBuf::from),
-        }
-    }
-
-    /// `cd` may fail, so the shell may be where it was as well.
-    fn move_to(&mut self, arguments: &[Word]) {
-        let target = match arguments {
-            [] => self.scene.home.clone(),
-            [target] => self.path(target).filter(|path| path != Path::new("-")),
-            _ => None,
-        };
-        let (Some(target), false) = (target, self.looping) else {
-            self.cwds = None;
-            return;
-        };
-        let Some(cwds) = &mut self.cwds else { return };
-        let more: Vec<PathBuf> = cwds.iter().map(|cwd| lexical::normal(&cwd.join(&target))).collect();
-        let physical: Vec<PathBuf> = cwds.iter().map(|cwd| self.programs.real(&cwd.join(&target))).collect();
-        for cwd in more.into_iter().chain(physical) {
-            if !cwds.contains(&cwd) {
-                cwds.push(cwd);
-            }
-        }
-        if cwds.len() > MOST_DIRECTORIES {
-            self.cwds = None;
+            _ => self.if_strict(&format!("{name}=…"), "the variable may change what a program does"),
         }
     }
 
     fn opaque(&mut self, what: &str, reason: &str) {
-        self.findings.push(Finding::opaque(what, reason, self.policy.opaque()));
+        self.findings.push(Finding::opaque(what, reason, self.policy.on_opaque()));
     }
 
-    /// Something that only matters where every command has to be allowed by name.
-    fn strictly(&mut self, what: &str, reason: &str) {
+    /// Adds a finding that only counts where every command has to be allowed by name.
+    fn if_strict(&mut self, what: &str, reason: &str) {
         if self.policy.is_strict() {
             let verdict = self.policy.unlisted().max(Verdict::Ask);
             self.findings.push(Finding::opaque(what, reason, verdict));
@@ -258,8 +197,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// A word for people: as it would be written out, or with a mark where bash decides.
-fn shown(word: &Word) -> String {
+/// A word as people read it: written out again, with `…` for the parts that cannot be.
+fn readable(word: &Word) -> String {
     shell::emit::word(word).unwrap_or_else(|_| {
         let parts = word.pieces.iter().map(|piece| match piece {
             Piece::Literal(text) | Piece::Glob(text) | Piece::Other { text, .. } => text.clone(),

@@ -1,10 +1,15 @@
-//! Names that commands may not write, because what stands there is run or believed outside the sandbox later.
+//! Names that commands must not write, because other programs later run or trust what is stored there, outside the
+//! sandbox.
+//!
+//! The names come from `sandbox.protect`. The sandbox, the file tools and the policy all match paths with this type, so
+//! they cannot disagree about which paths are protected.
 
-use crate::base::invisible::is_invisible;
-use crate::base::wildcard;
 use std::path::{Path, PathBuf};
 
-/// `sandbox.protect`, ready to be compared with paths.
+use super::invisible::is_invisible;
+use super::wildcard;
+
+/// Relative paths such as `.claude` or `.git/modules/*/hooks`, ready to be compared with the paths of a project.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     patterns: Vec<Pattern>,
@@ -16,7 +21,8 @@ struct Pattern {
     names: Vec<String>,
 }
 
-/// What git believes about a repository. Commands write it in ordinary work and are looked after by the sentry.
+/// Files from which git takes settings that run programs. Commands write them in ordinary work, so they are not in
+/// `sandbox.protect`: the sentry checks them after every command instead.
 pub fn git_configuration() -> Names {
     Names::new(&[".git/config", ".git/config.worktree", ".git/commondir", ".git/modules/*/config"].map(str::to_owned))
 }
@@ -25,15 +31,15 @@ impl Names {
     pub fn new(written: &[String]) -> Self {
         let pattern = |written: &String| Pattern {
             written: written.clone(),
-            names: written.split('/').filter(|name| !name.is_empty()).map(plain).collect(),
+            names: written.split('/').filter(|name| !name.is_empty()).map(folded).collect(),
         };
         Self { patterns: written.iter().map(pattern).filter(|pattern| !pattern.names.is_empty()).collect() }
     }
 
-    /// The rule that a path falls under: it is a protected name, or lies below one. The path is relative to the directory
-    /// in scope, whose own name protects nothing.
+    /// The pattern that protects a path: the path has a protected name, or lies below one. The path is relative to a
+    /// directory in scope; the name of that directory itself is not compared.
     pub fn protecting(&self, relative: &Path) -> Option<&str> {
-        let names = plain_names(relative);
+        let names = folded_names(relative);
         let found = self
             .patterns
             .iter()
@@ -41,40 +47,52 @@ impl Names {
         found.map(|pattern| pattern.written.as_str())
     }
 
-    /// Whether a path is itself a protected name.
+    /// The pattern that protects a name inside this directory: `.vscode` contains `.vscode/tasks.json`.
+    pub fn protecting_inside(&self, relative: &Path) -> Option<&str> {
+        let names = folded_names(relative);
+        let contains = |pattern: &&Pattern| {
+            (1..pattern.names.len())
+                .any(|length| names.len() >= length && pattern.matches(&names[names.len() - length..]))
+        };
+        self.patterns.iter().find(contains).map(|pattern| pattern.written.as_str())
+    }
+
+    /// Whether a path itself has a protected name, rather than lying below one.
     pub fn is_one(&self, relative: &Path) -> bool {
-        let names = plain_names(relative);
+        let names = folded_names(relative);
         let ends = |pattern: &Pattern| {
             names.len() >= pattern.names.len() && pattern.matches(&names[names.len() - pattern.names.len()..])
         };
         self.patterns.iter().any(ends)
     }
 
-    /// The protected name itself that a path is or lies below.
+    /// The shortest part of a path that has a protected name: the path itself or a directory above it.
     pub fn standing(&self, relative: &Path) -> Option<PathBuf> {
         let mut shorter: Vec<&Path> = relative.ancestors().collect();
         shorter.reverse();
         shorter.into_iter().find(|path| self.is_one(path)).map(Path::to_owned)
     }
 
-    /// What to look for in one directory: the paths of the rules, with `*` only where a directory has to be listed.
+    /// The patterns as they were written.
     pub fn written(&self) -> impl Iterator<Item = &str> {
         self.patterns.iter().map(|pattern| pattern.written.as_str())
     }
 }
 
 impl Pattern {
+    /// Compares name by name, as far as both sides go.
     fn matches(&self, names: &[String]) -> bool {
         self.names.iter().zip(names).all(|(pattern, name)| wildcard::matches(pattern, name))
     }
 }
 
-fn plain_names(path: &Path) -> Vec<String> {
-    path.components().map(|name| plain(name.as_os_str().to_string_lossy())).collect()
+fn folded_names(path: &Path) -> Vec<String> {
+    path.components().map(|name| folded(name.as_os_str().to_string_lossy())).collect()
 }
 
-/// Without what some file systems ignore: case, and code points that have no shape.
-fn plain(name: impl AsRef<str>) -> String {
+/// Some file systems ignore letter case and invisible characters in names, so both are removed before names are
+/// compared.
+fn folded(name: impl AsRef<str>) -> String {
     name.as_ref().chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
 }
 
@@ -112,5 +130,20 @@ mod tests {
         assert!(!names().is_one(Path::new("x/.git")));
         assert_eq!(names().standing(Path::new("x/.claude/y/z")), Some("x/.claude".into()));
         assert_eq!(names().standing(Path::new("x/.git/y")), None);
+    }
+
+    #[test]
+    fn a_directory_that_contains_a_protected_name_is_recognised() {
+        for (path, rule) in [
+            (".vscode", Some(".vscode/tasks.json")),
+            ("sub/.VSCode", Some(".vscode/tasks.json")),
+            (".git/modules/lib", Some(".git/modules/*/hooks")),
+            (".vscode/tasks.json", None),
+            (".claude", None),
+            ("sub", None),
+            ("", None),
+        ] {
+            assert_eq!(names().protecting_inside(Path::new(path)), rule, "{path}");
+        }
     }
 }
