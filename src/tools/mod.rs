@@ -12,7 +12,6 @@ mod find;
 mod grep;
 mod output;
 mod run_shell_command;
-mod settings;
 mod str_replace;
 mod str_replace_editor;
 mod task_input;
@@ -28,31 +27,33 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use crate::base::spelling;
+use crate::config::{ToolSettings, Toolset};
+
 pub use error::ToolError;
 pub use output::{Image, ToolOutput};
-pub use settings::Settings;
 pub use tool::{Entry, Hints, Tool};
 
 macro_rules! tools {
     ($($tool:path: $($toolset:ident)+;)+) => {
         /// Every tool there is, in the order clients see.
-        pub static TOOLS: &[Entry] = &[$(Entry::of::<$tool>(&[$(stringify!($toolset)),+])),+];
+        pub static TOOLS: &[Entry] = &[$(Entry::of::<$tool>(&[$(Toolset::$toolset),+])),+];
     };
 }
 
 tools! {
-    bash::Bash: standard anthropic;
-    task_output::TaskOutput: standard anthropic;
-    task_input::TaskInput: standard anthropic;
-    task_stop::TaskStop: standard anthropic;
-    view::View: standard;
-    str_replace::StrReplace: standard;
-    create_file::CreateFile: standard;
-    str_replace_editor::StrReplaceEditor: anthropic;
-    grep::Grep: standard anthropic;
-    find::Find: standard anthropic;
-    execute_command::ExecuteCommand: terminal;
-    run_shell_command::RunShellCommand: gemini;
+    bash::Bash: Standard Anthropic;
+    task_output::TaskOutput: Standard Anthropic;
+    task_input::TaskInput: Standard Anthropic;
+    task_stop::TaskStop: Standard Anthropic;
+    view::View: Standard;
+    str_replace::StrReplace: Standard;
+    create_file::CreateFile: Standard;
+    str_replace_editor::StrReplaceEditor: Anthropic;
+    grep::Grep: Standard Anthropic;
+    find::Find: Standard Anthropic;
+    execute_command::ExecuteCommand: Terminal;
+    run_shell_command::RunShellCommand: Gemini;
 }
 
 /// For an id that names nothing here, with the ids that do.
@@ -79,8 +80,19 @@ fn complete_text(recording: &crate::exec::Recording) -> String {
 }
 
 /// The tools that the settings choose.
-pub fn offered(settings: &Settings) -> Vec<&'static Entry> {
-    TOOLS.iter().filter(|entry| settings.offers(entry)).collect()
+pub fn offered(settings: &ToolSettings) -> Vec<&'static Entry> {
+    TOOLS.iter().filter(|entry| settings.offers(entry.name, entry.toolsets)).collect()
+}
+
+/// Refuses `--disable-tools` with a name that no tool has.
+pub fn check_names(settings: &ToolSettings) -> Result<(), String> {
+    let valid: Vec<&str> = TOOLS.iter().map(|entry| entry.name).collect();
+    let Some(unknown) = settings.disable_tools.iter().find(|name| !valid.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let near = spelling::nearest(unknown, valid.iter().copied());
+    let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(format!("unknown tool {unknown:?}{suggestion} (valid: {})", valid.join(", ")))
 }
 
 /// The input schema of a tool, made once.

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{ToolError, ToolOutput, arguments};
+use crate::config::Toolset;
 use crate::server::Context;
 
 /// One thing an agent can ask for. Everything about it stands in its own file; `tools!` lists it.
@@ -39,13 +40,13 @@ pub struct Entry {
     pub title: &'static str,
     pub description: &'static str,
     pub hints: Hints,
-    pub toolsets: &'static [&'static str],
+    pub toolsets: &'static [Toolset],
     pub schema: fn() -> Map<String, Value>,
     pub run: for<'a> fn(Map<String, Value>, &'a Context) -> BoxedRun<'a>,
 }
 
 impl Entry {
-    pub const fn of<T: Tool>(toolsets: &'static [&'static str]) -> Self {
+    pub const fn of<T: Tool>(toolsets: &'static [Toolset]) -> Self {
         Self {
             name: T::NAME,
             title: T::TITLE,
