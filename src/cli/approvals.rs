@@ -34,10 +34,8 @@ pub fn revoke(cache_dir: &Path, ids: &[String]) -> anyhow::Result<ExitCode> {
     }
     let chosen = |approval: &Approval| ids.iter().any(|id| id == ALL || *id == approval.id);
     let revoked = ledger::revoke(&Store::ledgers(cache_dir), chosen)?;
-    let mut text: String = revoked.iter().map(|approval| format!("revoked {approval}\n")).collect();
-    if revoked.is_empty() {
-        text.push_str("there was nothing to revoke\n");
-    }
-    print(&text)?;
+    let lines: Vec<String> = revoked.iter().map(|approval| format!("revoked {approval}")).collect();
+    let text = lines.join("\n");
+    print(if text.is_empty() { "there was nothing to revoke" } else { &text })?;
     Ok(ExitCode::SUCCESS)
 }
