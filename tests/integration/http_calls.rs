@@ -96,7 +96,12 @@ fn a_call_whose_client_does_not_reconnect_is_cancelled_after_the_grace_period() 
         if cancelled {
             until("its end", || with_word(&word).is_empty().then_some(()));
         } else {
-            client.bash("true").ok();
+            // A client without a protocol session, whose call is cancelled at once.
+            let (mut modern, other) = (server.modern_client("tok"), nap());
+            let lost = modern.start("bash", json!({"command": format!("sleep {other}")}));
+            until("it to run", || (!with_word(&other).is_empty()).then_some(()));
+            lost.hang_up();
+            until("its end", || with_word(&other).is_empty().then_some(()));
             assert!(!with_word(&word).is_empty(), "a lost connection alone does not cancel");
         }
         client.bash("true").ok();
