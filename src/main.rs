@@ -1,15 +1,14 @@
-//! Parse, load, run; the only place that prints an error.
+//! The program: runs the command line and prints the error if there is one.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match testudo::cli::run(std::env::args_os()) {
         Ok(code) => code,
         Err(error) => {
-            #[expect(clippy::print_stderr, reason = "the one place where a start-up error is shown")]
-            {
-                eprintln!("testudo: {error:#}");
-            }
+            // `eprintln!` would panic if nobody reads stderr.
+            let _ = writeln!(std::io::stderr(), "testudo: {error:#}");
             ExitCode::from(2)
         }
     }

@@ -1,17 +1,19 @@
-//! The reference pages of `docs/`, written from the same tables that the program uses, so that they cannot drift.
+//! The reference pages of `docs/`. They are generated from the tables that the program itself uses, so they cannot be out
+//! of date.
 
 use serde_json::Value;
 
-use crate::config::DEFAULTS;
-use crate::config::options::{Kind, SETTINGS};
+use crate::config::options::SETTINGS;
+use crate::config::{DEFAULTS, OptionKind};
 use crate::tools::TOOLS;
 
 /// `docs/tools.md`.
 pub fn tools() -> String {
-    let mut page = "# Tools\n\nWritten from the code; what a client sees in `tools/list`.\n".to_owned();
+    let mut page = "# Tools\n\nGenerated from the code: what a client sees in `tools/list`.\n".to_owned();
     for entry in TOOLS {
+        let toolsets: Vec<&str> = entry.toolsets.iter().map(|toolset| toolset.name()).collect();
         page.push_str(&format!("\n## `{}`\n\n{}\n\n", entry.name, entry.description));
-        page.push_str(&format!("Toolsets: {}.\n\n| argument | type | |\n|---|---|---|\n", entry.toolsets.join(", ")));
+        page.push_str(&format!("Toolsets: {}.\n\n| argument | type | |\n|---|---|---|\n", toolsets.join(", ")));
         let schema = (entry.schema)();
         let required =
             |name: &str| schema.get("required").and_then(Value::as_array).is_some_and(|all| all.contains(&name.into()));
@@ -32,14 +34,13 @@ pub fn tools() -> String {
 
 /// `docs/configuration.md`.
 pub fn configuration() -> String {
-    let mut page = "# Configuration\n\nWritten from the code. Flags win over the environment, the environment over the file, the \
-        file over the defaults.\n\n## Flags and variables\n\n| flag | variable | key in the file | |\n|---|---|---|---|\n"
+    let mut page = "# Configuration\n\nGenerated from the code. Flags win over the environment, the environment over the file, \
+        the file over the defaults.\n\n## Flags and variables\n\n| flag | variable | key in the file | |\n|---|---|---|---|\n"
         .to_owned();
     for setting in SETTINGS {
-        let value = if setting.kind == Kind::Switch {
-            String::new()
-        } else {
-            format!(" {}", setting.value.replace('|', "\\|"))
+        let value = match setting.kind {
+            OptionKind::Switch => String::new(),
+            _ => format!(" {}", setting.value.replace('|', "\\|")),
         };
         let variable = if setting.variable.is_empty() { "–".to_owned() } else { format!("`{}`", setting.variable) };
         page.push_str(&format!(

@@ -1,4 +1,4 @@
-//! `testudo call`: one call against a fresh server in this process.
+//! `testudo call`: one call on a new server in this process.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,10 +7,13 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use crate::server::Stop;
-use crate::server::{Asker, Call, Server};
+use super::output::print;
+use crate::server::{Asker, Call, Server, Stop};
+use crate::tools::TOOLS;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
+    refuse_hidden(&server, &tool)?;
+    let arguments = arguments(&tool, words)?;
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
     tokio::spawn(async move {
@@ -18,60 +21,61 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
             interrupted.cancel();
         }
     });
-    let arguments = arguments(&tool, words)?;
     let result = server
         .call(Call { client: server.clients().local(), tool, arguments, cancel, progress: None, asker: Asker::Nobody })
         .await;
     server.shut_down().await;
-    Ok(match result? {
+    let (text, code) = match result? {
         Ok(output) => {
             let (image, texts) = output.into_blocks();
-            if let Some(image) = image {
-                print(&format!("[{}, {} bytes]", image.mime, image.data.len()));
-            }
-            texts.iter().for_each(|text| print(text));
-            ExitCode::SUCCESS
+            let image = image.map(|image| format!("[{}, {} bytes]", image.mime, image.data.len()));
+            (image.into_iter().chain(texts).collect::<Vec<_>>().join("\n"), ExitCode::SUCCESS)
         }
-        Err(Stop::Error(error)) => {
-            print(&format!("ERR {error}"));
-            ExitCode::FAILURE
-        }
-        // Nobody can be asked here, so the gate refuses instead.
-        Err(Stop::Ask(question)) => {
-            print(&format!("ERR {}", question.message));
-            ExitCode::FAILURE
-        }
-    })
-}
-
-#[expect(clippy::print_stdout, reason = "the result is what was asked for")]
-fn print(text: &str) {
-    if text.ends_with('\n') { print!("{text}") } else { println!("{text}") }
-}
-
-/// One JSON object, or pairs whose values are read by what the tool wants: a string stays a string, whatever it looks
-/// like.
-fn arguments(tool: &str, words: &[String]) -> anyhow::Result<Map<String, Value>> {
-    if let [only] = words
-        && only.trim_start().starts_with('{')
-    {
-        return serde_json::from_str(only).context("failed to parse the arguments as a JSON object");
-    }
-    let schema = crate::tools::TOOLS.iter().find(|entry| entry.name == tool).map(|entry| (entry.schema)());
-    let wants_text = |key: &str| {
-        let property = schema.as_ref().and_then(|schema| schema.get("properties")?.get(key));
-        property.and_then(|property| property.get("type")) == Some(&Value::from("string"))
+        Err(Stop::Error(error)) => (format!("ERR {error}"), ExitCode::FAILURE),
+        // The gate refuses where nobody can be asked, as here.
+        Err(Stop::Ask(question)) => (format!("ERR {}", question.message), ExitCode::FAILURE),
     };
-    let mut map = Map::new();
-    for word in words {
-        let Some((key, value)) = word.split_once('=') else {
-            bail!(
-                "{word:?} is neither key=value nor a JSON object; for example: testudo call bash command='echo hello'"
-            );
-        };
-        let text = Value::from(value);
-        let read = if wants_text(key) { text } else { serde_json::from_str(value).unwrap_or(text) };
-        map.insert(key.to_owned(), read);
+    print(&text)?;
+    Ok(code)
+}
+
+/// Explains why a tool that exists is not offered. A name that no tool has is left to the server.
+fn refuse_hidden(server: &Server, tool: &str) -> anyhow::Result<()> {
+    let Some(entry) = TOOLS.iter().find(|entry| entry.name == tool) else { return Ok(()) };
+    if server.tools().iter().any(|offered| offered.name == tool) {
+        return Ok(());
     }
-    Ok(map)
+    if server.config().tools.disables(tool) {
+        bail!("the tool {tool:?} is disabled by --disable-tools");
+    }
+    let toolsets: Vec<&str> = entry.toolsets.iter().map(|toolset| toolset.name()).collect();
+    bail!("the tool {tool:?} belongs to the toolset {}; add --toolset {}", toolsets.join(" and "), toolsets[0])
+}
+
+/// The arguments of the tool: one JSON object, or `key=value` pairs.
+fn arguments(tool: &str, words: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let is_object = |word: &String| word.trim_start().starts_with('{');
+    match words {
+        [only] if is_object(only) => {
+            serde_json::from_str(only).context("failed to parse the arguments as a JSON object")
+        }
+        several if several.iter().any(is_object) => bail!(
+            "give either one JSON object or key=value pairs, not both; put every argument into the object, or write them \
+             all as key=value"
+        ),
+        pairs => pairs.iter().map(|word| pair(tool, word)).collect(),
+    }
+}
+
+/// The tool's schema decides how a value is read: where it wants a string, `5` stays a string.
+fn pair(tool: &str, word: &str) -> anyhow::Result<(String, Value)> {
+    let Some((key, value)) = word.split_once('=') else {
+        bail!("{word:?} is neither key=value nor a JSON object; for example: testudo call bash command='echo hello'");
+    };
+    let schema = TOOLS.iter().find(|entry| entry.name == tool).map(|entry| (entry.schema)());
+    let property = schema.and_then(|schema| schema.get("properties")?.get(key));
+    let wants_text = property.and_then(|property| property.get("type")) == Some(&Value::from("string"));
+    let text = Value::from(value);
+    let read = if wants_text { text } else { serde_json::from_str(value).unwrap_or(text) };
+    Ok((key.to_owned(), read))
 }

@@ -1,58 +1,69 @@
-//! `testudo doctor`: what this machine can enforce and what is configured, each shortcoming with its fix.
+//! `testudo doctor`: what this machine can enforce and what is configured, with a fix for each shortcoming.
 
 use super::approvals;
+use super::output::print;
 use crate::config::Config;
 use crate::exec::Shell;
 use crate::sandbox::{Level, Mode, obstacles};
 use crate::server::Server;
 use crate::server::{Enforcement, sandbox_in_words};
-use crate::tools::TOOLS;
 
-#[expect(clippy::print_stdout, reason = "it is for the person at the terminal")]
-pub async fn print(config: Config) -> anyhow::Result<()> {
-    let file =
-        config.file.as_ref().map_or_else(|| "none, defaults apply".to_owned(), |path| path.display().to_string());
-    println!("testudo {}", env!("CARGO_PKG_VERSION"));
-    println!("configuration   {file}");
-    println!("project dir     {}", config.directories.project_dir().display());
-    if config.directories.says_nothing() {
-        println!(
-            "                started in / or at home with nothing said: file tools have no project; use --project-dir"
-        );
-    }
-    println!("stored output   {}", config.cache_dir.display());
-    println!("shell           {}", shell(&Shell::find()));
-    for warning in &config.warnings {
-        println!("warning         {warning}");
-    }
-    let server = Server::new(config, TOOLS)?;
+pub async fn run(config: Config) -> anyhow::Result<()> {
+    // Printed before the server is made, which may fail: it helps to find the reason.
+    print(&configuration(&config))?;
+    let server = super::server(config)?;
     let found = server.self_test().await.clone();
-    println!("sandbox         {}", sandbox_in_words(&server.config().sandbox, Some(&found)));
-    println!("landlock        {}", landlock());
-    for finding in &found.findings {
-        println!("  {}  {}", if finding.held { "held  " } else { "BROKEN" }, finding.promise);
-    }
-    for line in advice(server.config().sandbox.mode, &found) {
-        println!("{line}");
-    }
-    let approvals = approvals::given(&server.config().cache_dir);
-    for (index, line) in approvals::lines(&approvals).iter().enumerate() {
-        println!("{:<15} {line}", if index == 0 { "approvals" } else { "" });
-    }
+    print(&enforcement(&server, &found))?;
     server.shut_down().await;
     Ok(())
+}
+
+fn configuration(config: &Config) -> String {
+    let file =
+        config.file.as_ref().map_or_else(|| "none, defaults apply".to_owned(), |path| path.display().to_string());
+    let mut text = format!("testudo {}\n", env!("CARGO_PKG_VERSION"));
+    text.push_str(&row("configuration", &file));
+    text.push_str(&row("project dir", &config.directories.project_dir().display().to_string()));
+    if config.directories.has_no_project() {
+        text.push_str(&row(
+            "",
+            "started in / or in the home directory, so file tools have no project; use --project-dir",
+        ));
+    }
+    text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
+    text.push_str(&row("shell", &shell(&Shell::find())));
+    text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
+    text
+}
+
+fn enforcement(server: &Server, found: &Enforcement) -> String {
+    let config = server.config();
+    let mut text = row("sandbox", &sandbox_in_words(&config.sandbox, Some(found)));
+    text.push_str(&row("landlock", &landlock()));
+    for finding in &found.findings {
+        text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
+    }
+    text.extend(advice(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
+    for (index, line) in approvals::lines(&approvals::given(&config.cache_dir)).iter().enumerate() {
+        text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
+    }
+    text
+}
+
+fn row(title: &str, value: &str) -> String {
+    format!("{title:<15} {value}\n")
 }
 
 fn landlock() -> String {
     match crate::sandbox::landlock_version() {
         0 => "not in this kernel: boot with lsm=...,landlock, or use Linux 6.2 or newer".to_owned(),
-        version @ 1..3 => format!("ABI {version}, 3 is needed: use Linux 6.2 or newer"),
+        version @ 1..3 => format!("ABI {version}, but 3 is needed: use Linux 6.2 or newer"),
         version @ 3..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
         version => format!("ABI {version}"),
     }
 }
 
-/// Each shortcoming with its fix.
+/// Why the level is not higher, and what to do about it.
 fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
     if mode == Mode::Off || found.level == Level::Full {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `testudo explain`: the verdict on a command line, and how it came about; nothing is run.
+//! `testudo explain`: the verdict on a command line and the reasons for it. Nothing is run.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::approvals;
+use super::output::print;
 use crate::gate::ledger::Approval;
 use crate::policy::{Judgement, Subject};
 use crate::server::Server;
 
-/// Exits with 0 for what would run, 1 for what would be asked about, 2 for what is denied, so that scripts can test a
+/// Exits with 0 if the command would run, 1 if the person would be asked, 2 if it is denied, so that scripts can test a
 /// policy.
-#[expect(clippy::print_stdout, reason = "the explanation is what was asked for")]
 pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitCode> {
     let cwd = server.config().directories.project_dir();
     let surroundings = server.surroundings(&server.workplace(&[]));
     let judgement = server.gate().judge(&Subject::ShellText { text, cwd, search_path: None }, &surroundings);
     let approvals = approvals::given(&server.config().cache_dir);
     if json {
-        println!("{}", serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?);
+        print(&serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?)?;
     } else {
         let given = if approvals.is_empty() { Vec::new() } else { approvals::lines(&approvals) };
-        print!("{}", explanation(&judgement, &server.gate().policy().lines(), &given));
+        print(&explanation(&judgement, &server.gate().policy().lines(), &given))?;
     }
     Ok(ExitCode::from(judgement.verdict as u8))
 }
 
-/// For scripts.
+/// The JSON form, for scripts.
 #[derive(Serialize)]
 struct Explained<'a> {
     #[serde(flatten)]
     judgement: &'a Judgement,
-    /// What people have allowed in sessions that live.
+    /// Approvals in running servers.
     approvals: &'a [Approval],
 }
 

@@ -1,27 +1,23 @@
-//! Logs go to stderr; stdout is the protocol.
+//! Logs go to stderr, because stdout is the protocol.
 
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::config::{Config, Log, LogFormat, LogLevel};
+use crate::config::{Config, LogFormat, LogLevel, LogSettings};
 
 pub fn start(config: &Config) {
-    begin(config.log);
-    config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    start_with(config.log, config);
 }
 
-/// For a person at a prompt, who wants the result and not the story: informational lines are left out.
+/// For a subcommand whose result a person reads: it leaves out informational lines.
 pub fn start_quiet(config: &Config) {
-    let mut quiet = config.clone();
-    if quiet.log.level == LogLevel::Info {
-        quiet.log.level = LogLevel::Warn;
-    }
-    start(&quiet);
+    let level = if config.log.level == LogLevel::Info { LogLevel::Warn } else { config.log.level };
+    start_with(LogSettings { level, ..config.log }, config);
 }
 
-fn begin(log: Log) {
+fn start_with(log: LogSettings, config: &Config) {
     let level = match log.level {
         LogLevel::Error => LevelFilter::ERROR,
         LogLevel::Warn => LevelFilter::WARN,
@@ -29,13 +25,14 @@ fn begin(log: Log) {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    // The SDK tells every message at "info"; that is a debugging aid, not news.
+    // The SDK logs every message at "info", which only helps in debugging.
     let sdk = if level <= LevelFilter::INFO { LevelFilter::WARN.min(level) } else { level };
     let targets = Targets::new().with_default(level).with_target("rmcp", sdk);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
-    // A second start in one process keeps the first; that only happens in tests.
+    // Fails if this process has a subscriber already. That only happens in tests.
     let _ = match log.format {
         LogFormat::Text => tracing_subscriber::registry().with(lines.with_filter(targets)).try_init(),
         LogFormat::Json => tracing_subscriber::registry().with(lines.json().with_filter(targets)).try_init(),
     };
+    config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
 }

@@ -1,60 +1,63 @@
 use std::path::{Path, PathBuf};
 
-/// What the flags say about directories: absolute and existing.
+/// The directories that the operator named. All of them are absolute and exist.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Directories {
     pub launch_dir: PathBuf,
-    /// `--workdir` was given, rather than taken from where the server was started.
+    /// Whether `--workdir` named the launch directory. Otherwise it is where the server was started.
     pub launch_dir_is_explicit: bool,
     pub project_dir: Option<PathBuf>,
     pub workspace_dir: Option<PathBuf>,
-    /// The operator's ceiling; empty when there is none.
+    /// `--allow-dir`: nothing outside these directories comes into scope. Empty means no limit.
     pub allow_dirs: Vec<PathBuf>,
     pub home: Option<PathBuf>,
 }
 
-/// A root that the client offers, by the name it uses and by its real one.
+/// A root that the client offers.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OfferedRoot {
+    /// The path that the client uses.
     pub named: PathBuf,
+    /// The same directory with all symlinks resolved.
     pub real: PathBuf,
 }
 
-/// What follows from flags and roots together.
+/// Where a client works, given the operator's directories and the client's roots.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Placed {
     pub project_dir: PathBuf,
-    /// Where a session begins.
+    /// The first working directory of a session.
     pub start: PathBuf,
+    /// The scope, without the session's temporary directory.
     pub directories: Vec<PathBuf>,
-    /// Roots that the ceiling keeps out.
+    /// Roots that `--allow-dir` excludes.
     pub ignored: Vec<PathBuf>,
 }
 
 impl Directories {
-    /// Where work happens when the client offers no roots.
+    /// The project directory of a client that offers no roots.
     pub fn project_dir(&self) -> &Path {
         self.project_dir.as_ref().unwrap_or(&self.launch_dir)
     }
 
-    /// Started in `/` or in the home directory with nothing said: neither can be meant as a project.
-    pub fn says_nothing(&self) -> bool {
-        let homeless = self.launch_dir == Path::new("/") || self.home.as_ref() == Some(&self.launch_dir);
-        let said = self.project_dir.is_some() || self.workspace_dir.is_some() || !self.allow_dirs.is_empty();
-        homeless && !said && !self.launch_dir_is_explicit
+    /// Whether the server was started in `/` or in the home directory and no directory was named. Neither is likely to be
+    /// meant as a project.
+    pub fn has_no_project(&self) -> bool {
+        let too_wide = self.launch_dir == Path::new("/") || self.home.as_ref() == Some(&self.launch_dir);
+        let named = self.project_dir.is_some() || self.workspace_dir.is_some() || !self.allow_dirs.is_empty();
+        too_wide && !named && !self.launch_dir_is_explicit
     }
 
     pub fn place(&self, roots: &[OfferedRoot]) -> Placed {
         let (inside, outside): (Vec<_>, Vec<_>) = roots.iter().partition(|root| self.is_allowed(&root.real));
         let ignored = outside.into_iter().map(|root| root.named.clone()).collect();
-        let (project_dir, directories) = match inside.first() {
+        let (project_dir, mut directories): (PathBuf, Vec<PathBuf>) = match inside.first() {
             Some(first) => {
                 (first.named.clone(), inside.iter().flat_map(|root| [&root.named, &root.real]).cloned().collect())
             }
-            None if self.says_nothing() => (self.home.clone().unwrap_or_else(|| self.launch_dir.clone()), Vec::new()),
-            None => self.said_by_flags(),
+            None if self.has_no_project() => (self.home.clone().unwrap_or_else(|| self.launch_dir.clone()), Vec::new()),
+            None => self.named_by_operator(),
         };
-        let mut directories: Vec<PathBuf> = directories;
         directories.sort();
         directories.dedup();
         let stays = self.launch_dir_is_explicit && directories.iter().any(|dir| self.launch_dir.starts_with(dir));
@@ -66,21 +69,21 @@ impl Directories {
         self.allow_dirs.is_empty() || self.allow_dirs.iter().any(|allowed| path.starts_with(allowed))
     }
 
-    /// Project and workspace, or what of them lies beneath the ceiling. Where nothing does, the ceiling itself is what the
-    /// operator can have meant.
-    fn said_by_flags(&self) -> (PathBuf, Vec<PathBuf>) {
+    /// The project directory and the scope without roots: project and workspace, as far as `--allow-dir` permits. If it
+    /// permits neither of them, the scope is all of `--allow-dir`: the operator named it, so it is meant.
+    fn named_by_operator(&self) -> (PathBuf, Vec<PathBuf>) {
         let project = self.project_dir().to_owned();
         let wanted: Vec<PathBuf> = [Some(project.clone()), self.workspace_dir.clone()].into_iter().flatten().collect();
         if self.allow_dirs.is_empty() {
             return (project, wanted);
         }
-        let both = |a: &PathBuf, b: &PathBuf| match (a.starts_with(b), b.starts_with(a)) {
+        let overlap = |a: &PathBuf, b: &PathBuf| match (a.starts_with(b), b.starts_with(a)) {
             (true, _) => Some(a.clone()),
             (_, true) => Some(b.clone()),
             _ => None,
         };
-        let shared = |dir| self.allow_dirs.iter().filter_map(move |allowed| both(dir, allowed));
-        let mut inside: Vec<PathBuf> = wanted.iter().flat_map(shared).collect();
+        let permitted = |dir| self.allow_dirs.iter().filter_map(move |allowed| overlap(dir, allowed));
+        let mut inside: Vec<PathBuf> = wanted.iter().flat_map(permitted).collect();
         if inside.is_empty() {
             inside.clone_from(&self.allow_dirs);
         }
@@ -97,9 +100,9 @@ mod tests {
         text.split_whitespace().map(PathBuf::from).collect()
     }
 
-    /// One row a right: who chooses the project, what is in scope, what is kept out.
+    /// The table of `docs/directories.md`: who chooses the project, what is in scope, what is excluded.
     #[test]
-    fn flags_and_roots_place_the_work() {
+    fn flags_and_roots_decide_project_and_scope() {
         let launch =
             |dir: &str| Directories { launch_dir: dir.into(), home: Some("/home/u".into()), ..Directories::default() };
         let explicit = |dir: &str| Directories { launch_dir_is_explicit: true, ..launch(dir) };

@@ -1,75 +1,43 @@
-//! Configuration: defaults ⊕ file ⊕ environment ⊕ flags, each later one winning.
+//! Configuration. Four layers are merged, and a later layer wins over an earlier one: the embedded defaults, the
+//! configuration file, the environment, the flags.
 //!
-//! Every module owns its `Settings`; here they are put together. What a person may write is in `defaults.toml` (the
-//! manual) and in [`options`] (the flags and variables); [`mod@load`] merges and complains.
+//! 1. `defaults.toml` is the manual: every key of the file with its default. [`options`] lists the flags and variables.
+//! 2. [`layers`] merges the layers into one table. A mistake is reported with the layer that holds it.
+//! 3. [`written`] reads that table: each settings struct takes its own keys.
+//! 4. [`mod@load`] resolves what was written into [`Config`]: paths exist, tokens are read, globs are compiled.
+//!
+//! A new setting is a field of the struct that owns its table, named like its key, and a line in `defaults.toml`. A
+//! setting with a flag also has a row in [`options`]. The settings of `exec`, `files`, `policy` and `sandbox` belong to
+//! those modules; `config` knows no module above them.
 
+mod config;
 mod directories;
-mod http;
+mod directory_settings;
+mod error;
+mod http_settings;
+mod layers;
 mod load;
+mod log_settings;
+mod one_or_more;
+mod option_kind;
 pub mod options;
+mod source;
+mod tokens;
+mod tool_settings;
+mod toolset;
+mod written;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
-
+pub use config::{Config, Transport};
 pub use directories::{Directories, OfferedRoot};
-pub use load::{ConfigError, Source, load};
+pub use error::ConfigError;
+pub use http_settings::HttpSettings;
+pub use load::load;
+pub use log_settings::{LogFormat, LogLevel, LogSettings};
+pub use option_kind::OptionKind;
+pub use source::Source;
+pub use tokens::Tokens;
+pub use tool_settings::ToolSettings;
+pub use toolset::Toolset;
 
-/// The embedded manual.
+/// The manual, which is also the first layer.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
-
-/// What the server runs with, checked and ready to use.
-#[derive(Clone, Debug)]
-pub struct Config {
-    pub transport: Transport,
-    pub directories: Directories,
-    pub tools: crate::tools::Settings,
-    pub exec: crate::exec::Settings,
-    pub files: crate::files::Settings,
-    pub policy: crate::policy::Settings,
-    pub sandbox: crate::sandbox::Settings,
-    pub env: crate::exec::EnvironmentSettings,
-    pub http: crate::transport::Settings,
-    pub log: Log,
-    /// The file that was read, if there was one.
-    pub file: Option<PathBuf>,
-    /// For stored outputs.
-    pub cache_dir: PathBuf,
-    /// The server's own environment, which its commands start from.
-    pub environment: Vec<(OsString, OsString)>,
-    /// `ALLOWED_CWD_ROOTS`: where `execute_command` may be told to run; anywhere when empty.
-    pub cwd_roots: Vec<String>,
-    /// What looks like a mistake but does not stop the start.
-    pub warnings: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, serde::Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    Stdio,
-    Http,
-}
-
-/// `[log]`.
-#[derive(Clone, Copy, Debug, serde::Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Log {
-    pub level: LogLevel,
-    pub format: LogFormat,
-}
-
-#[derive(Clone, Copy, Debug, serde::Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLevel {
-    Error,
-    Warn,
-    Info,
-    Debug,
-    Trace,
-}
-
-#[derive(Clone, Copy, Debug, serde::Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum LogFormat {
-    Text,
-    Json,
-}

@@ -1,42 +1,33 @@
-//! Everything that can be said on the command line or in the environment, in the order of `--help`. One row is one
-//! setting: its key in the file, its flag, its variable, and what it takes.
+//! The flags and variables, in the order of `--help`. One row is one setting.
 
-/// One setting.
+use super::OptionKind;
+
+/// A setting that has a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Path in the configuration file.
+    /// Its path in the configuration file.
     pub key: &'static str,
     pub flag: &'static str,
-    /// Empty where the setting has no variable.
+    /// Empty if the setting has no variable.
     pub variable: &'static str,
-    pub kind: Kind,
-    /// What stands for the value in the help.
+    pub kind: OptionKind,
+    /// The placeholder for the value in the help.
     pub value: &'static str,
     pub help: &'static str,
 }
 
-/// How a written value is read.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Kind {
-    Text,
-    Number,
-    /// A bare flag, or `true`/`false`, `1`/`0`, `on`/`off`, `yes`/`no` in the environment.
-    Switch,
-    /// Repeated on the command line, separated by commas in the environment.
-    List,
-    /// As `List`, and added to what the file says rather than put in its place: a flag must not lift a prohibition.
-    Rules,
-    /// As `List`, and commas separate on the command line too.
-    CommaList,
-    Choice(&'static [&'static str]),
-}
+/// Names the configuration file itself, so it is no setting.
+pub const CONFIG_FLAG: &str = "config";
+pub const CONFIG_VARIABLE: &str = "TESTUDO_CONFIG";
+/// Holds a secret, so commands do not inherit it.
+pub const TOKEN_VARIABLE: &str = "TESTUDO_TOKEN";
 
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "transport",
         flag: "transport",
         variable: "TESTUDO_TRANSPORT",
-        kind: Kind::Choice(&["stdio", "http"]),
+        kind: OptionKind::Choice(&["stdio", "http"]),
         value: "stdio|http",
         help: "How clients reach the server",
     },
@@ -44,87 +35,87 @@ pub const SETTINGS: &[Setting] = &[
         key: "http.listen",
         flag: "listen",
         variable: "TESTUDO_LISTEN",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "HOST:PORT",
-        help: "Where http listens; port 0 is any, and the chosen one is printed on stderr",
+        help: "The address that http listens on; with port 0 the system chooses one, which is printed on stderr",
     },
     Setting {
         key: "http.token",
         flag: "token",
         variable: TOKEN_VARIABLE,
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "TOKEN",
-        help: "What http clients must show as bearer token; without one, a token is made and printed on stderr",
+        help: "The bearer token that http clients must send; without one, testudo generates a token and prints it on stderr",
     },
     Setting {
         key: "http.token_file",
         flag: "token-file",
         variable: "",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "FILE",
-        help: "Tokens of several clients, one NAME TOKEN a line",
+        help: "A file with the tokens of several clients, one `NAME TOKEN` per line",
     },
     Setting {
         key: "http.no_auth",
         flag: "no-auth",
         variable: "",
-        kind: Kind::Switch,
+        kind: OptionKind::Switch,
         value: "",
-        help: "Ask http clients for no token; on a loopback address only",
+        help: "Accept http clients without a token; on a loopback address only",
     },
     Setting {
         key: "workdir",
         flag: "workdir",
         variable: "TESTUDO_WORKDIR",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "DIR",
-        help: "The launch directory",
+        help: "The launch directory; it must exist",
     },
     Setting {
         key: "project_dir",
         flag: "project-dir",
         variable: "TESTUDO_PROJECT_DIR",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "DIR",
-        help: "Where work happens when the client offers no roots",
+        help: "The project directory, used when the client offers no roots",
     },
     Setting {
         key: "workspace_dir",
         flag: "workspace-dir",
         variable: "TESTUDO_WORKSPACE_DIR",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "DIR",
-        help: "One more tree that file tools may touch",
+        help: "A further directory that file tools may read and write",
     },
     Setting {
         key: "allow_dir",
         flag: "allow-dir",
         variable: "TESTUDO_ALLOW_DIRS",
-        kind: Kind::List,
+        kind: OptionKind::List,
         value: "DIR",
-        help: "The operator's ceiling: nothing outside can come into scope (repeat)",
+        help: "Limit the scope to this directory; roots outside it are ignored (may be repeated)",
     },
     Setting {
         key: "deny_dir",
         flag: "deny-dir",
         variable: "TESTUDO_DENY_DIRS",
-        kind: Kind::List,
+        kind: OptionKind::List,
         value: "GLOB",
-        help: "Out of bounds, whatever else is said (repeat)",
+        help: "Keep file tools out of paths that match; wins over every other setting (may be repeated)",
     },
     Setting {
         key: "toolset",
         flag: "toolset",
         variable: "TESTUDO_TOOLSET",
-        kind: Kind::CommaList,
+        kind: OptionKind::CommaList,
         value: "NAME",
-        help: "Which tools are offered: standard, anthropic, terminal, gemini, all (repeat or commas)",
+        help: "Which tools are offered: standard, anthropic, terminal, gemini, all (may be repeated, or separated by commas)",
     },
     Setting {
         key: "anthropic_compat",
         flag: "anthropic-compat",
         variable: "TESTUDO_ANTHROPIC_COMPAT",
-        kind: Kind::Switch,
+        kind: OptionKind::Switch,
         value: "",
         help: "The same as --toolset anthropic",
     },
@@ -132,39 +123,39 @@ pub const SETTINGS: &[Setting] = &[
         key: "disable_tools",
         flag: "disable-tools",
         variable: "TESTUDO_DISABLE_TOOLS",
-        kind: Kind::CommaList,
+        kind: OptionKind::CommaList,
         value: "A,B",
-        help: "Tools that are left out",
+        help: "Tools that are not offered",
     },
     Setting {
         key: "timeout",
         flag: "timeout",
         variable: "TESTUDO_TIMEOUT",
-        kind: Kind::Number,
+        kind: OptionKind::Number,
         value: "SECONDS",
-        help: "Before a command is ended, unless the call says otherwise",
+        help: "How long a command may run, unless the call sets its own timeout",
     },
     Setting {
         key: "background_timeout",
         flag: "background-timeout",
         variable: "TESTUDO_BACKGROUND_TIMEOUT",
-        kind: Kind::Number,
+        kind: OptionKind::Number,
         value: "SECONDS",
-        help: "The same for background tasks; 0 is no limit",
+        help: "How long a background task may run; 0 means no limit",
     },
     Setting {
         key: "max_file_size",
         flag: "max-file-size",
         variable: "TESTUDO_MAX_FILE_SIZE",
-        kind: Kind::Text,
+        kind: OptionKind::Text,
         value: "SIZE",
-        help: "The largest file that is read whole or written (B, KB, MB, GB)",
+        help: "The largest file that is read whole or written, in B, KB, MB or GB",
     },
     Setting {
         key: "sandbox.mode",
         flag: "sandbox",
         variable: "TESTUDO_SANDBOX",
-        kind: Kind::Choice(&["read-only", "workspace-write", "off"]),
+        kind: OptionKind::Choice(&["read-only", "workspace-write", "off"]),
         value: "MODE",
         help: "What commands may write: read-only, workspace-write, off",
     },
@@ -172,7 +163,7 @@ pub const SETTINGS: &[Setting] = &[
         key: "sandbox.network",
         flag: "network",
         variable: "TESTUDO_NETWORK",
-        kind: Kind::Choice(&["on", "off"]),
+        kind: OptionKind::Choice(&["on", "off"]),
         value: "on|off",
         help: "Whether commands may use the network",
     },
@@ -180,47 +171,47 @@ pub const SETTINGS: &[Setting] = &[
         key: "policy.allow",
         flag: "allow",
         variable: "",
-        kind: Kind::Rules,
+        kind: OptionKind::Rules,
         value: "WORDS",
-        help: "Run this program, or program with these first arguments, without asking (repeat)",
+        help: "Run this program, or this program with these first arguments, without asking (may be repeated)",
     },
     Setting {
         key: "policy.ask",
         flag: "ask",
         variable: "",
-        kind: Kind::Rules,
+        kind: OptionKind::Rules,
         value: "WORDS",
-        help: "Ask the person before running it (repeat)",
+        help: "Ask the person before running it (may be repeated)",
     },
     Setting {
         key: "policy.deny",
         flag: "deny",
         variable: "",
-        kind: Kind::Rules,
+        kind: OptionKind::Rules,
         value: "WORDS",
-        help: "Never run it (repeat)",
+        help: "Never run it (may be repeated)",
     },
     Setting {
         key: "policy.unlisted",
         flag: "unlisted",
         variable: "TESTUDO_UNLISTED",
-        kind: Kind::Choice(&["allow", "ask", "deny"]),
+        kind: OptionKind::Choice(&["allow", "ask", "deny"]),
         value: "allow|ask|deny",
-        help: "What to do about a command that no rule names",
+        help: "The verdict on a command that no rule names",
     },
     Setting {
         key: "policy.allow_project_commands",
         flag: "allow-project-commands",
         variable: "TESTUDO_ALLOW_PROJECT_COMMANDS",
-        kind: Kind::Switch,
+        kind: OptionKind::Switch,
         value: "",
-        help: "Allow programs of the project, named by their path",
+        help: "Allow programs that are files of the project and are called by their path",
     },
     Setting {
         key: "log.level",
         flag: "log-level",
         variable: "TESTUDO_LOG_LEVEL",
-        kind: Kind::Choice(&["error", "warn", "info", "debug", "trace"]),
+        kind: OptionKind::Choice(&["error", "warn", "info", "debug", "trace"]),
         value: "LEVEL",
         help: "How much is logged on stderr: error, warn, info, debug, trace",
     },
@@ -228,53 +219,8 @@ pub const SETTINGS: &[Setting] = &[
         key: "log.format",
         flag: "log-format",
         variable: "TESTUDO_LOG_FORMAT",
-        kind: Kind::Choice(&["text", "json"]),
+        kind: OptionKind::Choice(&["text", "json"]),
         value: "text|json",
-        help: "How it is logged",
+        help: "The format of the log",
     },
 ];
-
-/// The file itself is named beside the settings it holds.
-pub const CONFIG_FLAG: &str = "config";
-pub const CONFIG_VARIABLE: &str = "TESTUDO_CONFIG";
-/// Holds a secret, so it is not handed on.
-pub const TOKEN_VARIABLE: &str = "TESTUDO_TOKEN";
-
-impl Kind {
-    /// A value as the file would hold it.
-    pub fn read(self, written: &[String]) -> Result<toml::Value, String> {
-        let last = written.last().map(String::as_str).unwrap_or_default();
-        match self {
-            Self::Text => Ok(toml::Value::String(last.to_owned())),
-            Self::Number => last
-                .trim()
-                .parse::<i64>()
-                .ok()
-                .filter(|number| *number >= 0)
-                .map(toml::Value::Integer)
-                .ok_or_else(|| format!("{last:?} is not a whole number of 0 or more")),
-            Self::Switch => match last.to_ascii_lowercase().as_str() {
-                "true" | "1" | "on" | "yes" => Ok(toml::Value::Boolean(true)),
-                "false" | "0" | "off" | "no" | "" => Ok(toml::Value::Boolean(false)),
-                _ => Err(format!("{last:?} is neither true nor false")),
-            },
-            Self::List | Self::Rules => Ok(list(written.iter().map(String::as_str))),
-            Self::CommaList => Ok(list(written.iter().flat_map(|text| text.split(',')))),
-            Self::Choice(choices) if choices.contains(&last) => Ok(toml::Value::String(last.to_owned())),
-            Self::Choice(choices) => Err(match crate::base::spelling::nearest(last, choices.iter().copied()) {
-                Some(near) => format!("{last:?} is not one of {}; did you mean {near}?", choices.join(", ")),
-                None => format!("{last:?} is not one of {}", choices.join(", ")),
-            }),
-        }
-    }
-
-    /// As [`Kind::read`], for a variable, where commas separate the items of every list.
-    pub fn read_variable(self, written: &str) -> Result<toml::Value, String> {
-        let kind = if self == Self::List { Self::CommaList } else { self };
-        kind.read(&[written.to_owned()])
-    }
-}
-
-fn list<'a>(items: impl Iterator<Item = &'a str>) -> toml::Value {
-    items.map(str::trim).filter(|item| !item.is_empty()).map(toml::Value::from).collect::<Vec<_>>().into()
-}

@@ -2,8 +2,8 @@ use serde::Deserialize;
 
 use crate::keeper::protocol::TerminalSize;
 
-/// What the command tools share: `timeout` at the top of the configuration and the `[output]` table.
-#[derive(Clone, Debug)]
+/// What the command tools share: keys at the top of the configuration, and the tables `[output]` and `[tasks]`.
+#[derive(Clone, Debug, Deserialize)]
 pub struct Settings {
     /// Seconds before a command is ended, unless the call says otherwise.
     pub timeout: u64,

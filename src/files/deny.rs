@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 /// What is out of bounds, together with everything below it: the globs of `--deny-dir`, and secrets that lie in the scope.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct DenyGlobs {
     patterns: Vec<Pattern>,
     set: GlobSet,

@@ -1,16 +1,22 @@
 use std::path::PathBuf;
 
+use serde::Deserialize;
+
 use super::DenyGlobs;
 
 /// What the file tools share.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
 pub struct Settings {
     /// The largest file that is read whole or written, in bytes.
+    #[serde(deserialize_with = "crate::base::size::size")]
     pub max_file_size: u64,
     /// Whether the sandbox mode forbids every write.
+    #[serde(skip)]
     pub read_only: bool,
     /// What is out of bounds whatever the scope says.
+    #[serde(skip)]
     pub deny: DenyGlobs,
     /// What `~` stands for.
+    #[serde(skip)]
     pub home: Option<PathBuf>,
 }

@@ -3,6 +3,7 @@ use std::{future::Future, pin::Pin};
 use serde_json::{Map, Value};
 
 use super::{Context, Stop, ToolOutput};
+use crate::config::Toolset;
 
 /// A tool as the server knows it: what clients see of it, and how to run it. `tools/` makes one for each tool.
 #[derive(Clone, Copy)]
@@ -11,7 +12,7 @@ pub struct ToolEntry {
     pub title: &'static str,
     pub description: &'static str,
     pub hints: Hints,
-    pub toolsets: &'static [&'static str],
+    pub toolsets: &'static [Toolset],
     /// Its input schema, made on first use.
     pub schema: fn() -> &'static Map<String, Value>,
     pub run: for<'a> fn(Map<String, Value>, &'a Context) -> BoxedRun<'a>,

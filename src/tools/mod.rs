@@ -9,7 +9,6 @@ mod file;
 mod find;
 mod grep;
 mod run_shell_command;
-mod settings;
 mod str_replace;
 mod str_replace_editor;
 mod stream_text;
@@ -22,31 +21,28 @@ mod time_limit;
 mod tool;
 mod view;
 
+use crate::base::spelling;
+use crate::config::ToolSettings;
+use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
 use crate::server::{Hints, Session, Stop, ToolEntry, ToolError, ToolOutput};
 
-pub use settings::Settings;
 pub use tool::Tool;
 use tool::entry;
 
-const STANDARD: &str = "standard";
-const ANTHROPIC: &str = "anthropic";
-const TERMINAL: &str = "terminal";
-const GEMINI: &str = "gemini";
-
 /// Every tool there is, in the order clients see.
 pub static TOOLS: &[ToolEntry] = &[
-    entry::<bash::Bash>(&[STANDARD, ANTHROPIC]),
-    entry::<task_output::TaskOutput>(&[STANDARD, ANTHROPIC]),
-    entry::<task_input::TaskInput>(&[STANDARD, ANTHROPIC]),
-    entry::<task_stop::TaskStop>(&[STANDARD, ANTHROPIC]),
-    entry::<view::View>(&[STANDARD]),
-    entry::<str_replace::StrReplace>(&[STANDARD]),
-    entry::<create_file::CreateFile>(&[STANDARD]),
-    entry::<str_replace_editor::StrReplaceEditor>(&[ANTHROPIC]),
-    entry::<grep::Grep>(&[STANDARD, ANTHROPIC]),
-    entry::<find::Find>(&[STANDARD, ANTHROPIC]),
-    entry::<execute_command::ExecuteCommand>(&[TERMINAL]),
-    entry::<run_shell_command::RunShellCommand>(&[GEMINI]),
+    entry::<bash::Bash>(&[Standard, Anthropic]),
+    entry::<task_output::TaskOutput>(&[Standard, Anthropic]),
+    entry::<task_input::TaskInput>(&[Standard, Anthropic]),
+    entry::<task_stop::TaskStop>(&[Standard, Anthropic]),
+    entry::<view::View>(&[Standard]),
+    entry::<str_replace::StrReplace>(&[Standard]),
+    entry::<create_file::CreateFile>(&[Standard]),
+    entry::<str_replace_editor::StrReplaceEditor>(&[Anthropic]),
+    entry::<grep::Grep>(&[Standard, Anthropic]),
+    entry::<find::Find>(&[Standard, Anthropic]),
+    entry::<execute_command::ExecuteCommand>(&[Terminal]),
+    entry::<run_shell_command::RunShellCommand>(&[Gemini]),
 ];
 
 const LONGEST_COMMAND: usize = 1 << 20;
@@ -88,4 +84,15 @@ fn complete_text(recording: &crate::exec::Recording) -> String {
         text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
     }
     text
+}
+
+/// Refuses `--disable-tools` with a name that no tool has.
+pub fn check_names(settings: &ToolSettings) -> Result<(), String> {
+    let valid: Vec<&str> = TOOLS.iter().map(|entry| entry.name).collect();
+    let Some(unknown) = settings.disable_tools.iter().find(|name| !valid.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let near = spelling::nearest(unknown, valid.iter().copied());
+    let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(format!("unknown tool {unknown:?}{suggestion} (valid: {})", valid.join(", ")))
 }

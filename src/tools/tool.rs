@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::arguments;
 use crate::base::locks::LockExt;
+use crate::config::Toolset;
 use crate::server::{BoxedRun, Context, Hints, Stop, ToolEntry, ToolOutput};
 
 /// One thing an agent can ask for. Everything about it is in its own file; the table in `tools/mod.rs` lists it.
@@ -23,7 +24,7 @@ pub trait Tool: Send + Sync + 'static {
 }
 
 /// The line of the table for a tool.
-pub const fn entry<T: Tool>(toolsets: &'static [&'static str]) -> ToolEntry {
+pub const fn entry<T: Tool>(toolsets: &'static [Toolset]) -> ToolEntry {
     ToolEntry {
         name: T::NAME,
         title: T::TITLE,

@@ -1,5 +1,5 @@
-//! Connections, with the limits that keep one caller from starving the others: how many there are, how long a request's
-//! head may take and how large it may be, and an end that lets answers finish.
+//! Accepts connections, with limits so that one client cannot starve the others: how many connections there are, how
+//! long the head of a request may take and how large it may be. On shutdown, responses may finish.
 
 use std::io;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Also the time that an idle connection is kept.
+/// How long the head of a request may take. An idle connection is closed after the same time.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const LARGEST_HEAD: usize = 64 * 1024;
 const MOST_HEADERS: usize = 100;
-/// A peer that vanished without a word is noticed, and its call ended, after about twice this.
+/// A peer that vanished without closing its connection is noticed after about twice this time. Its call then ends.
 const KEEP_ALIVE: Duration = Duration::from_mins(1);
 
 #[derive(Clone)]
@@ -29,9 +29,9 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// `closing` stops the listening and lets every connection finish the answer it is at.
+    /// `closing` stops the listener. Each connection finishes its current response and then closes.
     pub fn new(most: usize, closing: CancellationToken) -> Self {
-        let most = u32::try_from(most).unwrap_or(u32::MAX).min(1 << 20);
+        let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, 1 << 20);
         Self { free: Arc::new(Semaphore::new(most as usize)), most, closing }
     }
 
@@ -44,7 +44,7 @@ impl Connections {
             match accepted {
                 Ok((stream, _)) => self.begin(stream, router.clone()),
                 Err(error) => {
-                    // Out of descriptors, for example: others may give some back.
+                    // For example, no descriptor is free. Other connections may free one.
                     tracing::warn!(%error, "failed to accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                 }
@@ -52,15 +52,15 @@ impl Connections {
         }
     }
 
-    /// Until there is none left.
+    /// Waits until no connection is left.
     pub async fn finished(&self) {
         let _ = self.free.acquire_many(self.most).await;
     }
 
     fn begin(&self, stream: TcpStream, router: Router) {
         let Ok(place) = self.free.clone().try_acquire_owned() else {
-            tracing::warn!(limit = self.most, "too many connections; one was turned away");
-            tokio::spawn(turn_away(stream));
+            tracing::warn!(limit = self.most, "too many connections; a new one was refused");
+            tokio::spawn(refuse(stream));
             return;
         };
         let closing = self.closing.clone();
@@ -84,7 +84,7 @@ impl Connections {
                 }
             };
             if let Err(error) = result {
-                tracing::debug!(%error, "a connection broke");
+                tracing::debug!(%error, "a connection failed");
             }
         });
     }
@@ -98,8 +98,8 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-async fn turn_away(mut stream: TcpStream) {
-    let answer =
+async fn refuse(mut stream: TcpStream) {
+    let response =
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(answer)).await;
+    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(response)).await;
 }

@@ -1,15 +1,15 @@
-//! What can be said about a message that cannot be parsed: who is waiting for an answer to it. Too long, nested too deep
-//! or not quite JSON, a request still has an id, and a client that hears nothing hangs.
+//! Finds the id of a message that cannot be parsed. A request that is too long, nested too deep or not quite JSON still
+//! has an id, and its client hangs unless it gets a response with that id.
 
 use rmcp::model::RequestId;
 
-/// Reads a message piece by piece, in constant memory, and remembers only the outermost `id` and whether there was a
-/// `method`. Clients differ in where they put the id: some first, some behind the parameters.
+/// Reads a message piece by piece in constant memory. It keeps only the outermost `id` and whether there is a `method`.
+/// The id may come before or after the parameters: clients differ.
 #[derive(Debug, Default)]
 pub struct Envelope {
     depth: u32,
     quoting: Quoting,
-    /// The outermost string or number being read, its quotes included.
+    /// The outermost string or number that is being read, including its quotes.
     word: Vec<u8>,
     key: Vec<u8>,
     after_colon: bool,
@@ -25,7 +25,7 @@ enum Quoting {
     AfterBackslash,
 }
 
-/// Longer ids are not worth remembering.
+/// A longer id is cut and then does not parse.
 const LONGEST_WORD: usize = 256;
 
 impl Envelope {
@@ -41,17 +41,17 @@ impl Envelope {
         }
     }
 
-    /// The id, when there was a usable one.
+    /// The id, if it is a string or an integer.
     pub fn id(&self) -> Option<RequestId> {
         serde_json::from_slice(self.id.as_deref()?).ok()
     }
 
-    /// Whether something stood for an id, usable or not.
+    /// Whether there is an id, usable or not.
     pub fn has_id(&self) -> bool {
         self.id.is_some()
     }
 
-    /// Requests and notifications have a method, answers do not.
+    /// Requests and notifications have a method, responses do not.
     pub fn has_method(&self) -> bool {
         self.method
     }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_is_found_wherever_it_stands() {
+    fn the_id_is_found_wherever_it_is() {
         let deep = format!(r#"{{"params":{}{},"id":"a\"b","method":"x"}}"#, "[".repeat(9000), "]".repeat(9000));
         for (message, id) in [
             (r#"{"jsonrpc":"2.0","id":7,"method":"x"}"#, Some(RequestId::Number(7))),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_requests() {
+    fn responses_are_told_from_requests() {
         assert!(Envelope::of(br#"{"id":1,"method":"x"}"#).has_method());
         assert!(!Envelope::of(br#"{"id":1,"result":{"method":1}}"#).has_method());
         assert!(Envelope::of(br#"{"id":null,"method":"x"}"#).has_id());

@@ -1,9 +1,9 @@
 //! Streamable HTTP for many clients at once, in both lifecycles.
 //!
-//! 1. [`connections`](super::connections) accepts, within limits.
-//! 2. [`origin`] turns web pages away, [`auth`] whoever has no token.
-//! 3. [`endpoint`] reads the message, answers what cannot be read, and hands the rest to the SDK, with
-//!    [`sessions`](super::sessions) that belong to the principal who asks.
+//! 1. [`connections`](super::connections) accepts connections, within limits.
+//! 2. [`origin`] refuses requests from web pages, [`auth`] requests without a token.
+//! 3. [`mcp_endpoint`] parses the message, responds to one that cannot be parsed, and hands the others to the SDK together
+//!    with the [sessions](super::own_sessions) of the principal who sent it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,21 +19,22 @@ use rmcp::ServerHandler;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::Settings;
 use super::auth;
-use super::busy::{self, Busy};
 use super::connections::Connections;
-use super::endpoint::{self, Endpoint};
+use super::in_flight::{self, InFlight};
 use super::mcp::Handler;
-use super::origin::{self, Callers};
-use super::sessions::Sessions;
+use super::mcp_endpoint::{self, McpEndpoint};
+use super::origin::{self, AllowedCallers};
+use super::protocol_sessions::ProtocolSessions;
 use super::signals::Signals;
+use crate::base::random;
+use crate::config::HttpSettings;
 use crate::server::{Clients, Server};
 
-/// A server that listens but does not answer yet.
+/// A server that listens, but does not serve yet.
 pub struct Http {
     listener: TcpListener,
-    settings: Settings,
+    settings: HttpSettings,
     generated_token: Option<String>,
 }
 
@@ -49,14 +50,14 @@ pub enum StartError {
     Listen { address: SocketAddr, error: io::Error },
 }
 
-/// After the grace, for what has been said to reach the client.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// After all clients have ended, the last responses get this long to reach them.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 impl Http {
-    pub async fn bind(mut settings: Settings) -> Result<Self, StartError> {
+    pub async fn bind(mut settings: HttpSettings) -> Result<Self, StartError> {
         let generated_token = needed_token(&settings)?;
         if let Some(token) = &generated_token {
-            settings.tokens.add("generated", token).expect("there is no other");
+            settings.tokens.add("generated", token).expect("it is the only token");
         }
         let address = settings.listen;
         let listening = |error| StartError::Listen { address, error };
@@ -65,7 +66,7 @@ impl Http {
         Ok(Self { listener, settings, generated_token })
     }
 
-    /// With the port that was chosen.
+    /// The listening address, with the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.settings.listen
     }
@@ -77,28 +78,32 @@ impl Http {
     /// Serves the tools of this server.
     pub async fn serve_tools(self, server: Arc<Server>) -> io::Result<()> {
         server.expect_many_clients();
-        // Clones of one handler: a question that one request brings home is answered by another.
+        // All requests share one handler by clones, because an answer may come with another request than its question.
         let handler = Handler::new(server.clone());
         let result = self.serve(server.clients().clone(), move || handler.clone()).await;
         server.shut_down().await;
         result
     }
 
-    /// Serves until a signal says so; `make` makes the handler of a session, or of a single request.
+    /// Serves until a signal asks for a shutdown. `make_handler` is called for each protocol session, and for each request
+    /// in the lifecycle without sessions.
     pub async fn serve<H: ServerHandler>(
         self,
         clients: Arc<Clients>,
-        make: impl Fn() -> H + Send + Sync + 'static,
+        make_handler: impl Fn() -> H + Send + Sync + 'static,
     ) -> io::Result<()> {
         let mut signals = Signals::listen()?;
         let closing = CancellationToken::new();
         let connections = Connections::new(self.settings.max_connections, closing.clone());
-        let Settings { max_sessions, reconnect_grace, idle_timeout, shutdown_grace, .. } = self.settings;
-        let sessions = Sessions::new(clients.clone(), max_sessions, reconnect_grace, closing.clone());
-        let endpoint =
-            Endpoint { sessions: sessions.clone(), make: Arc::new(make), largest_body: self.settings.max_body };
-        let busy = Busy::new();
-        let accepting = connections.accept(self.listener, router(&self.settings, endpoint, busy.clone()));
+        let HttpSettings { max_sessions, reconnect_grace, idle_timeout, shutdown_grace, .. } = self.settings;
+        let sessions = ProtocolSessions::new(clients.clone(), max_sessions, reconnect_grace, closing.clone());
+        let endpoint = McpEndpoint {
+            sessions: sessions.clone(),
+            make_handler: Arc::new(make_handler),
+            largest_body: usize::try_from(self.settings.max_body).unwrap_or(usize::MAX),
+        };
+        let in_flight = InFlight::new();
+        let accepting = connections.accept(self.listener, router(&self.settings, endpoint, in_flight.clone()));
         let sweeping = async {
             match idle_timeout {
                 Duration::ZERO => std::future::pending().await,
@@ -110,43 +115,44 @@ impl Http {
             () = sweeping => {}
             () = signals.next() => {}
         }
-        tracing::info!(grace = ?shutdown_grace, "ending; running calls may finish");
+        tracing::info!(grace = ?shutdown_grace, "shutting down; running calls may finish");
         closing.cancel();
         tokio::select! {
-            () = busy.over() => {}
+            () = in_flight.finished() => {}
             () = tokio::time::sleep(shutdown_grace) => {}
-            // Asked twice.
+            // A second signal ends the wait.
             () = signals.next() => {}
         }
         clients.end_all().await;
-        let _ = tokio::time::timeout(LAST_WORDS, connections.finished()).await;
+        let _ = tokio::time::timeout(FLUSH_WITHIN, connections.finished()).await;
         Ok(())
     }
 }
 
-/// The token to make, if there is none and one is needed.
-fn needed_token(settings: &Settings) -> Result<Option<String>, StartError> {
+/// A new token, if one is needed and none was given.
+fn needed_token(settings: &HttpSettings) -> Result<Option<String>, StartError> {
     let local = settings.listen.ip().is_loopback();
     match (settings.no_auth, settings.tokens.is_empty()) {
         (true, false) => Err(StartError::Contradiction),
         (true, true) if !local => Err(StartError::AuthNeeded(settings.listen)),
         (false, true) if !local => Err(StartError::TokenNeeded(settings.listen)),
         (true, true) | (false, false) => Ok(None),
-        (false, true) => Ok(Some(crate::base::random::hex::<32>())),
+        (false, true) => Ok(Some(random::hex::<32>())),
     }
 }
 
-fn router<H: ServerHandler>(settings: &Settings, endpoint: Endpoint<H>, busy: Busy) -> Router {
-    let callers = Callers::new(settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
+/// A request passes the layers from the last one to the first.
+fn router<H: ServerHandler>(settings: &HttpSettings, endpoint: McpEndpoint<H>, in_flight: InFlight) -> Router {
+    let callers = AllowedCallers::new(settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
     Router::new()
-        .route("/mcp", any(endpoint::answer::<H>).with_state(endpoint))
-        .layer(from_fn_with_state(busy, busy::count))
+        .route("/mcp", any(mcp_endpoint::handle::<H>).with_state(endpoint))
+        .layer(from_fn_with_state(in_flight, in_flight::track))
         .layer(from_fn_with_state(Arc::new(settings.tokens.clone()), auth::check))
         .layer(from_fn_with_state(Arc::new(callers), origin::check))
         .route("/health", get(health))
 }
 
-/// For whoever watches over the server; it says nothing about it.
+/// Liveness probe. Reveals nothing about the server.
 async fn health() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, "application/json")], r#"{"status":"ok"}"#)
 }

@@ -1,5 +1,5 @@
-//! The translator: the protocol's requests become [`Call`]s, our outputs become its results. Both lifecycles, with and
-//! without `initialize`, arrive at this one handler.
+//! Translates between the protocol and the server: requests become [`Call`]s, outputs become results. One handler serves
+//! both lifecycles, with and without `initialize`.
 
 use std::sync::Arc;
 
@@ -15,33 +15,43 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::auth::Principal;
-use super::elicitation::Seals;
-use super::endpoint::SESSION_HEADER;
+use super::elicitation;
 use super::roots;
-use crate::server::{Call, Client, ClientId, ProgressSink, Server};
-use crate::server::{Stop, ToolEntry, ToolError, ToolOutput};
+use super::sealed_questions::SealedQuestions;
+use crate::server::{Asker, Call, Client, ClientId, ProgressSink, Server, Stop, ToolEntry, ToolError, ToolOutput};
 
 #[derive(Clone)]
 pub struct Handler {
     server: Arc<Server>,
-    seals: Seals,
+    questions: SealedQuestions,
 }
 
 impl Handler {
     pub fn new(server: Arc<Server>) -> Self {
-        Self { server, seals: Seals::default() }
+        Self { server, questions: SealedQuestions::default() }
     }
 
-    /// Who asks. Over HTTP the request says it: by its protocol session, or by its token where there are none.
-    fn client(&self, extensions: &Extensions, has_initialize: bool) -> Arc<Client> {
+    /// The client that sent a message. [`super::own_sessions`] has attached it to a message of a protocol session. Without
+    /// a session, an HTTP request belongs to its principal. A message that is no HTTP request came over stdio.
+    fn client(&self, extensions: &Extensions) -> Arc<Client> {
         let clients = self.server.clients();
+        if let Some(client) = extensions.get::<Arc<Client>>() {
+            return client.clone();
+        }
         let Some(parts) = extensions.get::<Parts>() else { return clients.local() };
         let principal = parts.extensions.get::<Principal>().map_or("", |principal| &principal.0);
-        let session = parts.headers.get(SESSION_HEADER).filter(|_| has_initialize).and_then(|id| id.to_str().ok());
-        session
-            .and_then(|id| clients.get(&ClientId::ProtocolSession(id.to_owned())))
-            .filter(|client| client.principal() == principal)
-            .unwrap_or_else(|| clients.get_or_add(ClientId::Principal(principal.to_owned()), principal))
+        clients.get_or_add(ClientId::Principal(principal.to_owned()), principal)
+    }
+
+    /// How the person at this client can be asked about the call.
+    fn asker(&self, request: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Asker {
+        if !elicitation::is_supported(context) {
+            Asker::Nobody
+        } else if has_initialize(context) {
+            elicitation::ask_now(&context.peer)
+        } else {
+            Asker::Later(self.questions.open(request))
+        }
     }
 }
 
@@ -52,7 +62,8 @@ impl ServerHandler for Handler {
             .with_instructions(self.server.instructions())
     }
 
-    // What is not declared is not there. The SDK would answer with empty lists, and a client would believe it.
+    // This server has no prompts, resources or completions. The SDK would respond with empty lists instead of an error,
+    // and a client would believe that the feature exists.
 
     async fn list_prompts(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
         Err(no_method("prompts/list"))
@@ -78,7 +89,7 @@ impl ServerHandler for Handler {
         Err(no_method("completion/complete"))
     }
 
-    /// Where a request ends up whose method is unknown, and one whose parameters do not fit its method.
+    /// The SDK calls this for an unknown method, and for a known one whose parameters do not parse.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -96,11 +107,11 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        roots::ask_first(&self.server, &self.client(&context.extensions, true), &context.peer);
+        roots::ask_first(&self.server, &self.client(&context.extensions), &context.peer);
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        roots::ask_again(&self.server, &self.client(&context.extensions, true), &context.peer);
+        roots::ask_again(&self.server, &self.client(&context.extensions), &context.peer);
     }
 
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
@@ -112,13 +123,13 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let client = self.client(&context.extensions, has_initialize(&context));
+        let client = self.client(&context.extensions);
         if has_initialize(&context) {
-            // The first call may overtake the notification that the client is ready.
+            // The SDK may handle the first call before the notification that the client is ready.
             roots::ask_first(&self.server, &client, &context.peer);
         }
         let call = Call {
-            asker: self.seals.asker(&request, &context, has_initialize(&context)),
+            asker: self.asker(&request, &context),
             client,
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
@@ -128,7 +139,7 @@ impl ServerHandler for Handler {
         match self.server.call(call).await {
             Ok(Ok(output)) => Ok(success(output).into()),
             Ok(Err(Stop::Error(error))) => Ok(failure(&error).into()),
-            Ok(Err(Stop::Ask(question))) => Ok(match self.seals.ask(*question) {
+            Ok(Err(Stop::Ask(question))) => Ok(match self.questions.seal(*question) {
                 Some(question) => question.into(),
                 None => failure(&ToolError::new("this needs an approval, and the question could not be sealed")).into(),
             }),
@@ -137,7 +148,7 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Which of the two lifecycles a request belongs to: the one that begins with `initialize`, or the one without.
+/// Whether a request belongs to the lifecycle that begins with `initialize`.
 fn has_initialize(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_none_or(|version| version.has_initialize())
 }
@@ -159,7 +170,7 @@ fn failure(error: &ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
 
-/// Only a client that sent a token wants to hear of progress.
+/// Only a client that sent a progress token gets progress.
 fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
     let token = context.meta.get_progress_token()?;
     let peer = context.peer.clone();
@@ -167,7 +178,7 @@ fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
         let notification = ProgressNotificationParam::new(token.clone(), count).with_message(message);
         let peer = peer.clone();
         Box::pin(async move {
-            // A client that has gone is noticed elsewhere.
+            // A client that has gone is noticed where its messages are read.
             let _ = peer.notify_progress(notification).await;
         })
     }))

@@ -1,25 +1,35 @@
-//! The wire. `rmcp` is known here and nowhere else: [`mcp`] translates between its types and ours.
+//! The wire. The SDK (`rmcp`) and the web server (`axum`) are known here and nowhere else.
+//!
+//! - [`mcp`] translates between the protocol and the server: requests become calls, outputs become results. [`roots`] and
+//!   [`elicitation`] ask the client something; [`sealed_questions`] does so where the client has to call again.
+//! - [`stdio`] serves one client: [`standard_streams`] opens stdin and stdout, [`line_transport`] reads and writes lines.
+//! - [`http`] serves many. A request passes [`connections`], [`origin`], [`auth`], [`in_flight`], [`mcp_endpoint`] and
+//!   [`request_body`]. [`protocol_sessions`] and [`own_sessions`] hold the sessions of the lifecycle that has them,
+//!   [`open_requests`] the calls whose client may reconnect.
+//! - [`client_message`] parses on both transports. A message that cannot be parsed gets a [`message_error`] with the id
+//!   that its [`envelope`] shows.
 
 mod auth;
-mod body;
-mod busy;
+mod client_message;
 mod connections;
 mod elicitation;
-mod endpoint;
 mod envelope;
 pub mod http;
-mod lines;
+mod in_flight;
+mod line_transport;
 mod mcp;
-mod message;
+mod mcp_endpoint;
+mod message_error;
 mod open_requests;
 mod origin;
+mod own_sessions;
+mod protocol_sessions;
+mod request_body;
+mod response_id;
 mod roots;
-mod sessions;
-mod settings;
+mod sealed_questions;
 mod signals;
+mod single_header;
+mod standard_streams;
 pub mod stdio;
-mod used_up;
-mod wire;
-
-pub use auth::Tokens;
-pub use settings::Settings;
+mod used_nonces;

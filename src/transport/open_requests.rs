@@ -1,6 +1,6 @@
-//! The requests of one protocol session that have no answer yet. In the lifecycle with sessions a lost connection is not
-//! a cancel: the client may come back for the answer. One that does not come back has its call cancelled after a while,
-//! so that no command runs on for nobody.
+//! The requests of one protocol session that have no response yet. In the lifecycle with sessions, a lost connection does
+//! not cancel a call: the client may reconnect and receive the response. If it does not reconnect within the grace period,
+//! the call is cancelled, so that no command runs on without a client.
 
 use std::collections::HashSet;
 use std::pin::Pin;
@@ -9,53 +9,54 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::Stream;
-use rmcp::model::{JsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::model::RequestId;
 use rmcp::transport::streamable_http_server::session::ServerSseMessage;
 
+use super::response_id::response_id;
 use crate::base::locks::LockExt;
 
-/// Called with the id of a request that nobody waits for any more.
+/// Called with the id of a request whose client did not reconnect.
 pub type OnAbandoned = Box<dyn Fn(RequestId) + Send + Sync>;
 
 pub struct OpenRequests {
     state: Mutex<State>,
-    /// For the client to come back.
-    patience: Duration,
+    reconnect_grace: Duration,
     on_abandoned: OnAbandoned,
 }
 
 #[derive(Default)]
 struct State {
     ids: HashSet<RequestId>,
-    /// Streams on which a client that came back is listening.
+    /// How many streams of a reconnected client are open.
     resumed: usize,
 }
 
 impl OpenRequests {
-    pub fn new(patience: Duration, on_abandoned: OnAbandoned) -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), patience, on_abandoned })
+    pub fn new(reconnect_grace: Duration, on_abandoned: OnAbandoned) -> Arc<Self> {
+        Arc::new(Self { state: Mutex::default(), reconnect_grace, on_abandoned })
     }
 
-    /// None when a request with this id is under way already.
-    pub fn open(self: &Arc<Self>, id: &RequestId) -> Option<Ticket> {
-        let new = self.lock().ids.insert(id.clone());
-        new.then(|| Ticket { requests: self.clone(), waiting_for: Some(id.clone()) })
+    /// None if a request with this id is open already.
+    pub fn open(self: &Arc<Self>, id: &RequestId) -> Option<OpenRequest> {
+        let new = self.state().ids.insert(id.clone());
+        new.then(|| OpenRequest { requests: self.clone(), id: Some(id.clone()) })
     }
 
     fn close(&self, id: &RequestId) {
-        self.lock().ids.remove(id);
+        self.state().ids.remove(id);
     }
 
-    /// What the connection carries on which a client that came back listens.
-    pub fn resumed<S>(self: &Arc<Self>, stream: S) -> Resumed<S> {
-        self.lock().resumed += 1;
-        Resumed { stream, requests: self.clone() }
+    /// The stream of a client that has reconnected.
+    pub fn resumed<S>(self: &Arc<Self>, stream: S) -> ResumedStream<S> {
+        self.state().resumed += 1;
+        ResumedStream { stream, requests: self.clone() }
     }
 
-    async fn wait_in_vain(self: Arc<Self>, id: RequestId) {
+    /// Gives the client time to reconnect, again and again while it listens.
+    async fn wait_for_client(self: Arc<Self>, id: RequestId) {
         loop {
-            tokio::time::sleep(self.patience).await;
-            let state = self.lock();
+            tokio::time::sleep(self.reconnect_grace).await;
+            let state = self.state();
             if !state.ids.contains(&id) {
                 return;
             }
@@ -67,73 +68,77 @@ impl OpenRequests {
         (self.on_abandoned)(id);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, State> {
         self.state.locked()
     }
 }
 
-/// Held by the connection on which a request came. To drop it before the answer is to leave.
-pub struct Ticket {
+/// Held by the connection on which a request came. If it is dropped before the response, the connection was lost.
+pub struct OpenRequest {
     requests: Arc<OpenRequests>,
-    waiting_for: Option<RequestId>,
+    /// None once the request is closed.
+    id: Option<RequestId>,
 }
 
-impl Ticket {
-    /// Closes the request when its answer passes, or when the stream ends without one.
-    pub fn waits_on<S>(self, stream: S) -> Answering<S> {
-        Answering { stream, ticket: self }
+impl OpenRequest {
+    /// Closes the request when its response passes through the stream, or when the stream ends without one.
+    pub fn until_response<S>(self, stream: S) -> ResponseStream<S> {
+        ResponseStream { stream, request: self }
     }
 
     fn close(&mut self) {
-        if let Some(id) = self.waiting_for.take() {
+        if let Some(id) = self.id.take() {
             self.requests.close(&id);
         }
     }
 }
 
-impl Drop for Ticket {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
-        // Without a runtime everything is ending anyway.
-        if let (Some(id), Ok(runtime)) = (self.waiting_for.take(), tokio::runtime::Handle::try_current()) {
-            runtime.spawn(self.requests.clone().wait_in_vain(id));
+        // Without a runtime the whole process is about to end.
+        if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
+            tracing::debug!(request = %id, "a client lost its connection during a call; waiting for it to reconnect");
+            runtime.spawn(self.requests.clone().wait_for_client(id));
         }
     }
 }
 
-pub struct Answering<S> {
+/// The stream on the connection of the request itself.
+pub struct ResponseStream<S> {
     stream: S,
-    ticket: Ticket,
+    request: OpenRequest,
 }
 
-impl<S: Stream<Item = ServerSseMessage> + Unpin> Stream for Answering<S> {
+impl<S: Stream<Item = ServerSseMessage> + Unpin> Stream for ResponseStream<S> {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = Pin::new(&mut self.stream).poll_next(context);
         let over = match &polled {
             Poll::Ready(None) => true,
-            Poll::Ready(Some(event)) => answered(event).is_some(),
+            Poll::Ready(Some(event)) => responds_to(event).is_some(),
             Poll::Pending => false,
         };
         if over {
-            self.ticket.close();
+            self.request.close();
         }
         polled
     }
 }
 
-pub struct Resumed<S> {
+/// A stream that a client opened to receive what it missed.
+pub struct ResumedStream<S> {
     stream: S,
     requests: Arc<OpenRequests>,
 }
 
-impl<S: Stream<Item = ServerSseMessage> + Unpin> Stream for Resumed<S> {
+impl<S: Stream<Item = ServerSseMessage> + Unpin> Stream for ResumedStream<S> {
     type Item = ServerSseMessage;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = Pin::new(&mut self.stream).poll_next(context);
         if let Poll::Ready(Some(event)) = &polled
-            && let Some(id) = answered(event)
+            && let Some(id) = responds_to(event)
         {
             self.requests.close(id);
         }
@@ -141,17 +146,12 @@ impl<S: Stream<Item = ServerSseMessage> + Unpin> Stream for Resumed<S> {
     }
 }
 
-impl<S> Drop for Resumed<S> {
+impl<S> Drop for ResumedStream<S> {
     fn drop(&mut self) {
-        self.requests.lock().resumed -= 1;
+        self.requests.state().resumed -= 1;
     }
 }
 
-fn answered(event: &ServerSseMessage) -> Option<&RequestId> {
-    let message: &ServerJsonRpcMessage = event.message.as_deref()?;
-    match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
-    }
+fn responds_to(event: &ServerSseMessage) -> Option<&RequestId> {
+    response_id(event.message.as_deref()?)
 }

@@ -1,25 +1,29 @@
-//! Against web pages that talk to a local server behind their user's back. A page can make a browser send requests here,
-//! even under a name of its own that resolves to this machine, but it cannot forge `Host` and `Origin`.
+//! Protects a local server against web pages. A page can make the browser send requests to this server without its user
+//! knowing, even under a domain of the page that resolves to this machine (DNS rebinding). But it cannot forge the headers
+//! `Host` and `Origin`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-/// Who may call, by the names that browsers vouch for.
+use super::single_header::single_header;
+
+/// The values of `Host` and `Origin` that are accepted.
 #[derive(Clone, Debug)]
-pub struct Callers {
+pub struct AllowedCallers {
     hosts: Vec<String>,
-    /// Listening on every address, any address is ours; only names can be made to point here.
+    /// The server listens on every address, so any IP address may be its own. A host *name* must still be known: only a
+    /// name can be made to point here.
     any_address: bool,
     origins: Vec<String>,
 }
 
-impl Callers {
+impl AllowedCallers {
     pub fn new(listen: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
         let own = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), listen.ip().to_string()];
         Self {
@@ -35,7 +39,7 @@ impl Callers {
         self.hosts.contains(&host) || (self.any_address && host.parse::<IpAddr>().is_ok())
     }
 
-    /// A page that this server itself has shown, or one that was configured.
+    /// A page of this server itself, or one that is configured.
     fn allows_origin(&self, origin: &str, host: &str) -> bool {
         let own = origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host));
         own || self.is_configured(origin)
@@ -46,16 +50,16 @@ impl Callers {
     }
 }
 
-/// Refuses strangers with 403, and tells browsers about the pages that were configured: CORS is off for all others.
-pub async fn check(State(callers): State<Arc<Callers>>, request: Request, next: Next) -> Response {
-    let Some(host) = single(request.headers(), &header::HOST).filter(|host| callers.allows_host(host)) else {
+/// Middleware: refuses other hosts and origins with 403, and sends CORS headers to the configured pages only.
+pub async fn check(State(callers): State<Arc<AllowedCallers>>, request: Request, next: Next) -> Response {
+    let Some(host) = single_header(request.headers(), &header::HOST).filter(|host| callers.allows_host(host)) else {
         return refused("Host", "allowed_hosts");
     };
     if !request.headers().contains_key(header::ORIGIN) {
         return next.run(request).await;
     }
-    let Some(origin) = single(request.headers(), &header::ORIGIN).filter(|origin| callers.allows_origin(origin, host))
-    else {
+    let origin = single_header(request.headers(), &header::ORIGIN);
+    let Some(origin) = origin.filter(|origin| callers.allows_origin(origin, host)) else {
         return refused("Origin", "allowed_origins");
     };
     if !callers.is_configured(origin) {
@@ -79,16 +83,9 @@ pub async fn check(State(callers): State<Arc<Callers>>, request: Request, next: 
 const ALLOWED_HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                                MCP-Protocol-Version, Mcp-Method, Mcp-Name";
 
-/// A header that is there once and readable.
-fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut all = headers.get_all(name).iter();
-    let (Some(only), None) = (all.next(), all.next()) else { return None };
-    only.to_str().ok()
-}
-
 fn refused(header: &str, setting: &str) -> Response {
-    tracing::info!(header, "a request was refused");
-    let text = format!("{header} is not allowed here; the [http] setting {setting} lists who may call\n");
+    tracing::info!(header, "a request with a foreign header was refused");
+    let text = format!("this {header} is not allowed; [http] {setting} in the configuration lists the allowed ones\n");
     (StatusCode::FORBIDDEN, text).into_response()
 }
 
@@ -96,8 +93,8 @@ fn refused(header: &str, setting: &str) -> Response {
 mod tests {
     use super::*;
 
-    fn callers(listen: &str) -> Callers {
-        Callers::new(listen.parse().unwrap(), &["dev.example".to_owned()], &["https://app.example/".to_owned()])
+    fn callers(listen: &str) -> AllowedCallers {
+        AllowedCallers::new(listen.parse().unwrap(), &["dev.example".to_owned()], &["https://app.example/".to_owned()])
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! Asking a client for its roots, where it has said that it has some. The lifecycle of 2026-07-28 has deprecated them: there
-//! the flags decide.
+//! Asks a client for its roots, if it has declared that it has some. The lifecycle of 2026-07-28 deprecates roots; in it
+//! the flags decide where work happens.
 
-#![expect(deprecated, reason = "older clients have roots, and the contract serves those")]
+#![expect(deprecated, reason = "clients of older protocol versions have roots")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rmcp::service::Peer;
 
 use crate::server::{Client, Server};
 
-/// Asks unless it was asked already; the answer is not waited for here.
+/// Asks unless the client was asked before. Does not wait: calls do, in [`crate::server::Roots::ready`].
 pub fn ask_first(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>) {
     if offers_roots(peer)
         && let Some(question) = client.roots().ask_first()
@@ -21,15 +21,15 @@ pub fn ask_first(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleSer
     }
 }
 
-/// Asks again because the client said that they changed.
+/// Asks again, after the client announced a change.
 pub fn ask_again(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>) {
     if offers_roots(peer) {
         ask(server, client, peer, client.roots().ask_again());
     }
 }
 
-/// Whether a message says that the client's roots have changed.
-pub fn are_announced_changed(message: &ClientJsonRpcMessage) -> bool {
+/// Whether a message announces that the client's roots have changed.
+pub fn announces_change(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Notification(notification) = message else { return false };
     matches!(notification.notification, ClientNotification::RootsListChangedNotification(_))
 }
@@ -41,11 +41,10 @@ fn offers_roots(peer: &Peer<RoleServer>) -> bool {
 fn ask(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>, question: u64) {
     let (server, client, peer) = (server.clone(), client.clone(), peer.clone());
     tokio::spawn(async move {
-        let answer = peer.list_roots().await;
-        let uris: Vec<String> = match answer {
-            Ok(answer) => answer.roots.into_iter().map(|root| root.uri).collect(),
+        let uris: Vec<String> = match peer.list_roots().await {
+            Ok(listed) => listed.roots.into_iter().map(|root| root.uri).collect(),
             Err(error) => {
-                tracing::warn!(%error, "the client did not tell its roots; the flags decide where work happens");
+                tracing::warn!(%error, "the client did not list its roots; the flags decide where work happens");
                 Vec::new()
             }
         };
@@ -58,7 +57,7 @@ fn ask(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>, ques
     });
 }
 
-/// The path of a `file:` URI on this machine, percent-decoded; nothing for any other.
+/// The path of a `file:` URI on this machine, percent-decoded. None for any other URI.
 fn path_of(uri: &str) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let rest = uri.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("file://")).map(|_| &uri[7..])?;

@@ -2,7 +2,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that ask a server to end.
+/// SIGTERM and SIGINT, which ask the server to shut down.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -13,6 +13,7 @@ impl Signals {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
+    /// Waits for the next of these signals.
     pub async fn next(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

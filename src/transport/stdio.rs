@@ -1,5 +1,5 @@
-//! One client over stdin and stdout. The server ends with its client: at the end of stdin every session ends at once,
-//! without waiting for the SDK to finish what nobody will read.
+//! Serves one client over stdin and stdout. The server ends with its client: at the end of stdin it ends every session at
+//! once. It does not wait for the SDK, which would first finish calls whose results nobody will read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,27 +8,28 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use tokio_util::sync::CancellationToken;
 
-use super::lines::Lines;
+use super::line_transport::LineTransport;
 use super::mcp::Handler;
 use super::signals::Signals;
-use super::wire;
+use super::standard_streams;
 use crate::server::Server;
 
-/// For what was answered before the end to reach a client that still reads.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Responses that were ready before the end of stdin get this long to reach a client that still reads.
+const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
-/// Serves until the client goes or a signal says so.
+/// Serves until the client closes stdin or a signal asks for a shutdown.
 pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
     let mut signals = Signals::listen()?;
     let over = CancellationToken::new();
     let clients = server.clients().clone();
     let roots_changed = move || clients.local().roots().announce_change();
-    let lines = Lines::new(wire::input(), wire::output(), over.clone(), roots_changed);
+    let (stdin, stdout) = (standard_streams::stdin(), standard_streams::stdout());
+    let lines = LineTransport::new(stdin, stdout, over.clone(), roots_changed);
     let handler = Handler::new(server.clone());
     let mut serving = tokio::spawn(async move {
         match handler.serve(lines).await {
             Ok(running) => running.waiting().await.map(drop).map_err(anyhow::Error::from),
-            // A client that left before it said hello is no error.
+            // A client may leave before it has introduced itself. That is not an error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -43,7 +44,7 @@ pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
         return result;
     }
     if over.is_cancelled() {
-        let _ = tokio::time::timeout(LAST_WORDS, serving).await;
+        let _ = tokio::time::timeout(FLUSH_WITHIN, serving).await;
     }
     Ok(())
 }

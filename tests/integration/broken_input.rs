@@ -1,4 +1,4 @@
-//! Whatever a client sends, somebody waits for an answer to it.
+//! Broken messages on stdio: the client waits for a response to each request, so each one gets a response.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, Stdio};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, until};
 
-/// A server on stdio that is spoken to in raw bytes.
+/// A server on stdio, and a client that sends raw bytes.
 struct Raw {
     child: std::process::Child,
     input: Option<ChildStdin>,
@@ -43,7 +43,7 @@ impl Raw {
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("an answer, not {line:?}"))
     }
 
-    /// The error that a line brings: its code and the id it names.
+    /// The error response to a line: its code and its id.
     fn error(&mut self, line: impl AsRef<[u8]>) -> (i64, Value) {
         self.send(line);
         let answer = self.answer();
@@ -72,7 +72,7 @@ fn call(id: Value, command: &str) -> String {
 }
 
 #[test]
-fn a_line_over_the_limit_is_answered_wherever_its_id_stands() {
+fn a_line_over_the_limit_gets_a_response_wherever_its_id_is() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
     let long = "x".repeat(17 << 20);
@@ -84,7 +84,7 @@ fn a_line_over_the_limit_is_answered_wherever_its_id_stands() {
 }
 
 #[test]
-fn what_is_not_json_is_answered() {
+fn a_line_that_is_not_json_gets_a_response() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);
@@ -98,7 +98,7 @@ fn what_is_not_json_is_answered() {
 }
 
 #[test]
-fn what_is_json_but_no_message_is_answered() {
+fn json_that_is_no_message_gets_a_response() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
     for (line, code, id) in [
@@ -121,7 +121,7 @@ fn what_is_json_but_no_message_is_answered() {
 }
 
 #[test]
-fn nobody_waits_for_an_answer_to_a_notification_or_an_answer() {
+fn notifications_and_responses_get_no_response() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
     for line in [
@@ -139,7 +139,7 @@ fn nobody_waits_for_an_answer_to_a_notification_or_an_answer() {
 }
 
 #[test]
-fn a_request_before_initialize_is_answered_and_the_server_waits_on() {
+fn a_request_before_initialize_gets_a_response_and_the_server_keeps_serving() {
     let world = World::new();
     let mut server = Raw::new(&world);
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
@@ -177,14 +177,16 @@ fn a_message_may_come_in_pieces_with_a_mark_and_windows_line_ends() {
     let mut server = Raw::greeted(&world);
     let message = format!("\u{feff}{}\r\n", call(json!(8), "echo whole"));
     for piece in message.as_bytes().chunks(7) {
-        server.input.as_mut().unwrap().write_all(piece).unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        let input = server.input.as_mut().unwrap();
+        input.write_all(piece).unwrap();
+        // When the pipe is empty, the server has read this piece alone.
+        until("the piece to be read", || (rustix::io::ioctl_fionread(&*input).unwrap() == 0).then_some(()));
     }
     assert_eq!(server.answer()["result"]["content"][0]["text"], "exit_code: 0\n\nstdout:\nwhole\n");
 }
 
 #[test]
-fn what_was_asked_before_the_end_of_the_input_is_answered() {
+fn a_request_before_the_end_of_the_input_gets_a_response() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
     server.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);

@@ -1,8 +1,8 @@
-//! What a person types: help, version, call, doctor, and a start-up that says what is wrong.
+//! What a person types: help, version, call, doctor, and start-up errors that say what is wrong.
 
-use std::process::Output;
+use std::process::{Output, Stdio};
 
-use crate::support::World;
+use crate::support::{World, text};
 
 fn out(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
@@ -34,6 +34,54 @@ fn call_fails_visibly() {
     assert_eq!(unknown.status.code(), Some(2));
     let malformed = world.run(&["call", "bash", "echo"]);
     assert!(err(&malformed).contains("neither key=value nor a JSON object"), "{}", err(&malformed));
+    for words in [[r#"{"command": "true"}"#, "timeout=5"], ["timeout=5", r#"{"command": "true"}"#]] {
+        let mixed = world.run(&["call", "bash", words[0], words[1]]);
+        assert!(err(&mixed).contains("either one JSON object or key=value pairs, not both"), "{}", err(&mixed));
+        assert_eq!(mixed.status.code(), Some(2));
+    }
+}
+
+#[test]
+fn call_explains_why_a_tool_is_not_offered() {
+    let world = World::new();
+    let terminal = world.run(&["call", "execute_command", "command=ls"]);
+    assert!(err(&terminal).contains("belongs to the toolset terminal; add --toolset terminal"), "{}", err(&terminal));
+    assert_eq!(terminal.status.code(), Some(2));
+    let disabled = world.run(&["call", "bash", "command=true", "--disable-tools", "bash"]);
+    assert!(err(&disabled).contains("\"bash\" is disabled by --disable-tools"), "{}", err(&disabled));
+    // The advice works: the call is now refused by ALLOWED_COMMANDS, which is not set.
+    let advised = world.run(&["call", "execute_command", "command=ls", "--toolset", "terminal"]);
+    assert!(out(&advised).contains("Command \"ls\" is not allowed"), "{}", out(&advised));
+}
+
+/// As behind `| head`, when `head` has ended.
+#[test]
+fn a_closed_pipe_ends_every_subcommand_quietly() {
+    let world = World::new();
+    let rows: [(&[&str], i32); 9] = [
+        (&["--help"], 0),
+        (&["--version"], 0),
+        (&["help", "call"], 0),
+        (&["doctor", "--help"], 0),
+        (&["doctor"], 0),
+        (&["explain", "ls", "--ask", "ls"], 1),
+        (&["explain", "ls", "--json"], 0),
+        (&["call", "bash", "command=seq 1 9999"], 0),
+        (&["revoke", "all"], 0),
+    ];
+    for (words, code) in rows {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = world.command(words).stdin(Stdio::null()).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), err(&output).as_str()), (Some(code), ""), "{words:?}");
+    }
+    // The same for stderr: an error that nobody reads is no panic.
+    for words in [&["call", "bash", "echo"][..], &["--timeout", "soon"], &["revoke", "nothing"], &["--no-such-flag"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let status = world.command(words).stdin(Stdio::null()).stderr(writer).stdout(Stdio::null()).status().unwrap();
+        assert!(matches!(status.code(), Some(1 | 2)), "{words:?}: {status:?}");
+    }
 }
 
 #[test]
@@ -50,6 +98,10 @@ fn help_and_version_read_well() {
     ] {
         assert!(help.contains(part), "{part} is missing in:\n{help}");
     }
+    let call = out(&world.run(&["call", "--help"]));
+    assert_eq!(call.matches("\nOptions:\n").count(), 1, "one heading each:\n{call}");
+    let (own, server) = call.split_once("\nServer options:\n").unwrap();
+    assert!(own.contains("--help") && !own.contains("--timeout") && server.contains("--timeout"), "{call}");
     assert_eq!(out(&world.run(&["--version"])), format!("testudo {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -68,7 +120,7 @@ fn on_a_terminal_it_explains_itself() {
     // `script` gives the program a terminal for stdin and stdout.
     let mut command = std::process::Command::new("script");
     command.args(["-qec", env!("CARGO_BIN_EXE_testudo"), "/dev/null"]).current_dir(world.project());
-    let output = command.env("HOME", world.home()).stdin(std::process::Stdio::null()).output().unwrap();
+    let output = command.env("HOME", world.home()).stdin(Stdio::null()).output().unwrap();
     assert!(out(&output).contains("claude mcp add testudo"), "{}", out(&output));
 }
 
@@ -98,17 +150,26 @@ fn a_mistake_in_the_configuration_stops_the_start_and_names_the_remedy() {
 #[test]
 fn bad_flags_and_variables_are_named() {
     let world = World::new();
-    let rows: [(&[&str], &str); 6] = [
+    let missing = text(&world.outside().join("missing"));
+    let not_found = format!("bad value for --workdir: {missing}: No such file or directory");
+    let unreadable = format!("failed to read the configuration file {missing}");
+    let rows: [(&[&str], &str); 8] = [
         (&["--timeout", "soon"], "bad value for --timeout: \"soon\" is not a whole number"),
         (&["--sandbox", "of"], "\"of\" is not one of read-only, workspace-write, off; did you mean off?"),
-        (&["--workdir", "/nonexistent"], "bad value for --workdir: /nonexistent: No such file or directory"),
-        (&["--project-dir", "/nonexistent"], "bad value for --project-dir"),
-        (&["--config", "/nonexistent.toml"], "failed to read the configuration file /nonexistent.toml"),
-        (&["--disable-tools", "bash,nope"], "unknown tool \"nope\""),
+        (&["--workdir", &missing], &not_found),
+        (&["--project-dir", &missing], "bad value for --project-dir"),
+        (&["--config", &missing], &unreadable),
+        (&["--disable-tools", "bash,nope"], "bad value for --disable-tools: unknown tool \"nope\""),
+        (
+            &["--toolset", "standard,germini"],
+            "bad value for --toolset: unknown toolset \"germini\"; did you mean gemini?",
+        ),
+        (&["--listen", "8731"], "bad value for --listen: \"8731\" is not an address and a port"),
     ];
     for (flags, want) in rows {
-        let text = err(&world.run(flags));
-        assert!(text.contains(want), "{flags:?}: {text}");
+        let output = world.run(flags);
+        assert!(err(&output).contains(want), "{flags:?}: {}", err(&output));
+        assert_eq!(output.status.code(), Some(2), "{flags:?}");
     }
     let mut command = world.command(&["call", "bash", "command=true"]);
     let text = err(&command.env("TESTUDO_TIMEOUT", "soon").output().unwrap());
@@ -116,7 +177,7 @@ fn bad_flags_and_variables_are_named() {
     let mut command = world.command(&["call", "bash", "command=true"]);
     let output = command.env("TESTUDO_TIMOUT", "5").output().unwrap();
     assert!(
-        err(&output).contains("TESTUDO_TIMOUT is not one of ours; did you mean `TESTUDO_TIMEOUT`?"),
+        err(&output).contains("testudo has no variable TESTUDO_TIMOUT; did you mean `TESTUDO_TIMEOUT`?"),
         "{}",
         err(&output)
     );

@@ -1,7 +1,8 @@
-//! HTTP: who may come in, what they see of each other, and the limits for all.
+//! HTTP: who may connect, what clients see of each other, and the limits for all of them.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,14 +30,14 @@ fn health_needs_no_token_and_the_rest_does() {
 }
 
 #[test]
-fn a_token_is_made_and_printed_when_none_is_given() {
+fn a_token_is_generated_and_printed_if_none_is_given() {
     let world = World::new();
     let server = HttpServer::start(&world, &[]);
     let token = until("the token on stderr", || {
         server
             .log()
             .lines()
-            .find_map(|line| line.strip_prefix("bearer token, made for this start: ").map(str::to_owned))
+            .find_map(|line| line.strip_prefix("bearer token, generated for this start: ").map(str::to_owned))
     });
     assert!(token.len() >= 32);
     server.client(&token).bash("true").ok();
@@ -44,7 +45,7 @@ fn a_token_is_made_and_printed_when_none_is_given() {
 }
 
 #[test]
-fn what_others_can_reach_needs_a_token_to_start() {
+fn an_address_that_others_can_reach_needs_a_token() {
     let world = World::new();
     for (arguments, reason) in [
         (&["--listen", "0.0.0.0:0"][..], "needs a token"),
@@ -63,6 +64,42 @@ fn what_others_can_reach_needs_a_token_to_start() {
 }
 
 #[test]
+fn a_server_that_cannot_listen_does_not_say_that_it_serves() {
+    let world = World::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut server = HttpServer::spawn(&world, &["--listen", &taken.local_addr().unwrap().to_string()]);
+    assert_eq!(server.wait_for_exit().code(), Some(2));
+    until("the reason", || server.log().contains("failed to listen on").then_some(()));
+    assert!(!server.log().contains("testudo serves"), "{}", server.log());
+    assert!(HttpServer::with_token(&world).log().contains("testudo serves"));
+}
+
+#[test]
+fn a_token_file_that_others_can_read_is_warned_about() {
+    let world = World::new();
+    let file = world.home().join("tokens");
+    std::fs::write(&file, "alice a-secret\n").unwrap();
+    for (mode, warned) in [(0o644, true), (0o600, false)] {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        let server = HttpServer::start(&world, &["--token-file", &text(&file)]);
+        let warning = format!("other users of this machine can read the tokens in {}", text(&file));
+        assert_eq!(server.log().contains(&warning), warned, "{mode:o}: {}", server.log());
+    }
+}
+
+#[test]
+fn options_for_http_are_warned_about_on_stdio() {
+    let world = World::new();
+    for option in [&["--token", "tok"][..], &["--listen", "127.0.0.1:0"], &["--no-auth"]] {
+        let words = [&["call", "bash", "command=true"], option].concat();
+        let log = String::from_utf8(world.run(&words).stderr).unwrap();
+        assert!(log.contains(&format!("{} has no effect without --transport http", option[0])), "{log}");
+    }
+    let log = HttpServer::with_token(&world).log();
+    assert!(!log.contains("has no effect"), "{log}");
+}
+
+#[test]
 fn the_environment_sets_address_and_token_and_commands_do_not_see_the_token() {
     let world = World::new();
     let mut command = world.command(&["--transport", "http"]);
@@ -73,7 +110,7 @@ fn the_environment_sets_address_and_token_and_commands_do_not_see_the_token() {
 }
 
 #[test]
-fn strangers_names_and_pages_are_refused() {
+fn foreign_hosts_and_pages_are_refused() {
     let world = World::new();
     let server = HttpServer::configured(&world, r#"allowed_hosts = ["dev.example"]"#);
     let port = server.address.rsplit_once(':').unwrap().1.to_owned();
@@ -132,7 +169,7 @@ fn sessions_of_one_token_are_apart_and_the_other_lifecycle_has_one_of_its_own() 
 }
 
 #[test]
-fn what_one_principal_has_does_not_exist_for_another() {
+fn sessions_of_one_principal_do_not_exist_for_another() {
     let world = World::new();
     let file = world.home().join("tokens");
     std::fs::write(&file, "# who\nalice a-secret\nbob b-secret\n").unwrap();
@@ -158,7 +195,7 @@ fn what_one_principal_has_does_not_exist_for_another() {
 }
 
 #[test]
-fn oversized_and_broken_bodies_are_answered() {
+fn oversized_and_broken_bodies_get_an_error_response() {
     let world = World::new();
     let server = HttpServer::configured(&world, r#"max_body = "100KB""#);
     let mut headers = vec![("authorization", "Bearer tok")];
@@ -185,7 +222,7 @@ fn oversized_and_broken_bodies_are_answered() {
 }
 
 #[test]
-fn requests_before_initialize_and_unknown_methods_are_answered() {
+fn requests_before_initialize_and_unknown_methods_get_an_error_response() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
     let mut headers = vec![("authorization", "Bearer tok")];
@@ -206,7 +243,7 @@ fn requests_before_initialize_and_unknown_methods_are_answered() {
 }
 
 #[test]
-fn too_large_heads_are_refused() {
+fn heads_that_are_too_large_are_refused() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
     let long = "x".repeat(1 << 20);
@@ -217,7 +254,7 @@ fn too_large_heads_are_refused() {
 }
 
 #[test]
-fn sessions_are_limited_and_a_deleted_one_makes_room() {
+fn sessions_are_limited_and_deleting_one_makes_room() {
     let world = World::new();
     let server = HttpServer::configured(&world, "max_sessions = 2");
     let (one, _two) = (server.client("tok"), server.client("tok"));
@@ -251,35 +288,43 @@ fn deleting_a_session_ends_its_processes() {
 #[test]
 fn an_idle_client_ends_with_its_processes_in_both_lifecycles() {
     let world = World::new();
-    let server = HttpServer::configured(&world, "idle_timeout = 1");
+    let server = HttpServer::configured(&world, "idle_timeout = 3");
     let (mut legacy, mut modern) = (server.client("tok"), server.modern_client("tok"));
     let (old, new) = (nap(), nap());
     legacy.bash(&format!("sleep {old} & export A=1")).ok();
     modern.bash(&format!("sleep {new} & export A=1")).ok();
     until("the end of both", || (with_word(&old).is_empty() && with_word(&new).is_empty()).then_some(()));
     assert_eq!(legacy.start("bash", json!({"command": "true"})).reply().status, 404);
-    assert_eq!(modern.bash("echo [$A]").stdout(), "[]\n", "a new one begins afresh");
+    assert_eq!(modern.bash("echo [$A]").stdout(), "[]\n", "a new client starts without the old variables");
 }
 
 #[test]
 fn a_client_that_works_or_listens_is_not_idle() {
     let world = World::new();
-    let server = HttpServer::configured(&world, "idle_timeout = 1");
-    let (mut working, mut listening) = (server.client("tok"), server.client("tok"));
+    let server = HttpServer::configured(&world, "idle_timeout = 3");
+    let mut listening = server.client("tok");
     let stream = listening.listen();
-    working.bash("sleep 2.5").ok();
+    let mut working = server.client("tok");
+    let pending = working.start("bash", json!({"command": "until [ -e go ]; do sleep 0.01; done; echo worked"}));
+    // This client is idle from now on, so its end shows that the others were silent for longer than the limit.
+    let mut idle = server.client("tok");
+    let word = nap();
+    idle.bash(&format!("sleep {word} &")).ok();
+    until("the end of the idle client", || with_word(&word).is_empty().then_some(()));
     assert!(!stream.is_over());
+    world.file("go", "");
+    assert_eq!(pending.reply().tool().stdout(), "worked\n");
     listening.bash("true").ok();
 }
 
 #[test]
-fn the_server_may_have_many_descriptors_and_its_commands_keep_what_they_had() {
+fn the_server_raises_its_descriptor_limit_and_commands_keep_theirs() {
     let world = World::new();
     let limited = ["sh", "-c", "ulimit -Sn 512; ulimit -Hn 2048; exec \"$0\" \"$@\""];
     for (sandbox, expected) in [("off", "512\n"), ("workspace-write", "2048\n")] {
         let arguments = ["--transport", "http", "--listen", "127.0.0.1:0", "--token", "tok", "--sandbox", sandbox];
         let server = HttpServer::start_with(world.command_by(&limited, &arguments));
-        // In the sandbox the limit is its own setting, up to what the machine allows.
+        // In the sandbox a setting decides, up to what the machine allows.
         assert_eq!(server.client("tok").bash("ulimit -Sn").stdout(), expected, "{sandbox}");
         let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
         let own = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -288,7 +333,7 @@ fn the_server_may_have_many_descriptors_and_its_commands_keep_what_they_had() {
 }
 
 #[test]
-fn connections_are_limited_and_the_surplus_is_told() {
+fn connections_are_limited_and_one_too_many_gets_a_503() {
     let world = World::new();
     let server = HttpServer::configured(&world, "max_connections = 3");
     let held: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();

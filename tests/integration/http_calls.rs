@@ -1,8 +1,7 @@
-//! Calls over HTTP from their first word to their last: progress, questions, lost connections, and the server's end.
+//! Calls over HTTP from start to end: progress, questions, lost connections, and shutdown.
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -13,9 +12,15 @@ fn progress_and_cancel_work_as_on_stdio() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
     for mut client in [server.client("tok"), server.modern_client("tok")] {
-        let command = "for i in 1 2 3; do echo line $i; sleep 0.1; done";
+        // Each line waits until the one before it has arrived, so that none are sent together.
+        let command = "for i in 1 2 3; do echo line $i; until [ -e go$i ]; do sleep 0.01; done; done; rm go*";
         let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": "t"}});
-        let reply = client.begin("tools/call", params).reply();
+        let pending = client.begin("tools/call", params);
+        for line in 1..=3 {
+            until("its progress", || pending.so_far().contains(&format!("line {line}")).then_some(()));
+            world.file(&format!("go{line}"), "");
+        }
+        let reply = pending.reply();
         let notes = reply.messages().into_iter().filter(|message| message["method"] == "notifications/progress");
         let lines: Vec<String> = notes.map(|note| note["params"]["message"].as_str().unwrap().to_owned()).collect();
         assert_eq!(lines, ["line 1", "line 2", "line 3"]);
@@ -53,7 +58,7 @@ fn without_protocol_sessions_hanging_up_is_a_cancel() {
 }
 
 #[test]
-fn with_protocol_sessions_the_client_may_come_back_for_the_answer() {
+fn with_protocol_sessions_the_client_may_reconnect_for_the_response() {
     let world = World::new();
     let server = HttpServer::configured(&world, "reconnect_grace = 1");
     let mut client = server.client("tok");
@@ -64,24 +69,43 @@ fn with_protocol_sessions_the_client_may_come_back_for_the_answer() {
     });
     pending.hang_up();
     let resumed = client.resume(&event);
-    std::thread::sleep(Duration::from_millis(2500));
+    // Another client loses its connection later and does not reconnect. When its call is cancelled, the time to reconnect
+    // has passed for both.
+    let (mut other, word) = (server.client("tok"), nap());
+    let lost = other.start("bash", json!({"command": format!("sleep {word}")}));
+    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
+    lost.hang_up();
+    until("its end", || with_word(&word).is_empty().then_some(()));
     world.file("go", "");
     assert_eq!(resumed.reply().tool().stdout(), "kept\n");
 }
 
 #[test]
-fn a_call_that_nobody_comes_back_for_is_cancelled() {
-    let world = World::new();
-    let server = HttpServer::configured(&world, "reconnect_grace = 1");
-    let mut client = server.client("tok");
-    let word = nap();
-    let pending = client.start("bash", json!({"command": format!("sleep {word}")}));
-    until("it to run", || (!with_word(&word).is_empty()).then_some(()));
-    pending.hang_up();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(!with_word(&word).is_empty(), "not at once");
-    until("its end", || with_word(&word).is_empty().then_some(()));
-    client.bash("true").ok();
+fn a_call_whose_client_does_not_reconnect_is_cancelled_after_the_grace_period() {
+    // An hour never passes in a test, a second always does.
+    for (grace, cancelled) in [(3600, false), (1, true)] {
+        let world = World::new();
+        let settings = format!("reconnect_grace = {grace}\n[log]\nlevel = \"debug\"");
+        let server = HttpServer::configured(&world, &settings);
+        let mut client = server.client("tok");
+        let word = nap();
+        let pending = client.start("bash", json!({"command": format!("sleep {word}")}));
+        until("it to run", || (!with_word(&word).is_empty()).then_some(()));
+        pending.hang_up();
+        until("the server to notice", || server.log().contains("waiting for it to reconnect").then_some(()));
+        if cancelled {
+            until("its end", || with_word(&word).is_empty().then_some(()));
+        } else {
+            // A client without a protocol session, whose call is cancelled at once.
+            let (mut modern, other) = (server.modern_client("tok"), nap());
+            let lost = modern.start("bash", json!({"command": format!("sleep {other}")}));
+            until("it to run", || (!with_word(&other).is_empty()).then_some(()));
+            lost.hang_up();
+            until("its end", || with_word(&other).is_empty().then_some(()));
+            assert!(!with_word(&word).is_empty(), "a lost connection alone does not cancel");
+        }
+        client.bash("true").ok();
+    }
 }
 
 #[test]
@@ -98,7 +122,7 @@ fn a_task_goes_on_when_its_client_has_hung_up() {
         until("it to run", || (!with_word(&word).is_empty()).then_some(()));
         pending.hang_up();
         until("the call's end", || with_word(&word).is_empty().then_some(()));
-        assert!(!with_word(&task).is_empty() && !with_word(&call).is_empty(), "tasks are no calls under way");
+        assert!(!with_word(&task).is_empty() && !with_word(&call).is_empty(), "tasks do not depend on a connection");
         assert!(client.call("task_output", json!({"task_id": "t1"})).ok().starts_with("status: running\n"));
         client.call("task_stop", json!({"task_id": "t1"})).ok();
         client.call("task_stop", json!({"task_id": "t2"})).ok();
@@ -106,7 +130,7 @@ fn a_task_goes_on_when_its_client_has_hung_up() {
 }
 
 #[test]
-fn a_question_that_one_request_brings_home_is_answered_by_the_next() {
+fn the_answer_to_a_question_comes_with_the_next_request() {
     let world = World::new();
     let file = world.home().join("tokens");
     std::fs::write(&file, "alice a-secret\nbob b-secret\n").unwrap();
@@ -125,9 +149,12 @@ fn a_question_that_one_request_brings_home_is_answered_by_the_next() {
     answered["requestState"] = asked["requestState"].clone();
     answered["inputResponses"] = json!({"decision": {"action": "accept", "content": {"decision": "once"}}});
     let again = client("b-secret").begin("tools/call", answered.clone()).reply().answer();
-    assert_eq!(again["result"]["resultType"], "input_required", "another's answer is none: {again}");
+    assert_eq!(
+        again["result"]["resultType"], "input_required",
+        "the answer of another principal does not count: {again}"
+    );
     let again = client("a-secret").begin("tools/call", answered.clone()).reply().answer();
-    assert_eq!(again["result"]["resultType"], "input_required", "it was used up: {again}");
+    assert_eq!(again["result"]["resultType"], "input_required", "an answer counts once: {again}");
 
     answered["requestState"] = again["result"]["requestState"].clone();
     assert_eq!(client("a-secret").begin("tools/call", answered).reply().tool().stdout(), "done\n");
@@ -151,26 +178,29 @@ fn an_id_that_is_taken_is_refused() {
 }
 
 #[test]
-fn at_the_end_running_calls_may_finish_and_listeners_go() {
+fn at_shutdown_running_calls_may_finish_and_listening_streams_are_closed() {
     let world = World::new();
-    let mut server = HttpServer::with_token(&world);
+    let mut server = HttpServer::configured(&world, "shutdown_grace = 600");
     let (mut client, mut modern, listener) = (server.client("tok"), server.modern_client("tok"), server.client("tok"));
-    let command = json!({"command": "touch begun-$0; sleep 1; echo finished"});
-    let pending = client.start("bash", command.clone());
-    let modern = modern.start("bash", command);
+    let command =
+        |name| json!({"command": format!("touch {name}; until [ -e go ]; do sleep 0.01; done; echo finished")});
+    let pending = client.start("bash", command("begun"));
+    let modern = modern.start("bash", command("begun-too"));
     let stream = listener.listen();
     until("both to run", || {
-        (world.project().join("begun-bash").exists() && stream.so_far().contains("200")).then_some(())
+        let run = ["begun", "begun-too"].iter().all(|name| world.project().join(name).exists());
+        (run && stream.so_far().contains("200")).then_some(())
     });
     server.terminate();
-    until("the listener to go", || stream.is_over().then_some(()));
+    until("the stream to close", || stream.is_over().then_some(()));
+    world.file("go", "");
     assert_eq!(pending.reply().tool().stdout(), "finished\n");
     assert_eq!(modern.reply().tool().stdout(), "finished\n");
     assert!(server.wait_for_exit().success());
 }
 
 #[test]
-fn connections_that_ask_for_nothing_do_not_delay_the_end() {
+fn connections_without_a_request_do_not_delay_the_shutdown() {
     let world = World::new();
     let mut server = HttpServer::configured(&world, "shutdown_grace = 600");
     let idle: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
@@ -181,7 +211,7 @@ fn connections_that_ask_for_nothing_do_not_delay_the_end() {
 }
 
 #[test]
-fn calls_that_outlast_the_grace_are_ended() {
+fn calls_that_outlast_the_shutdown_grace_are_ended() {
     let world = World::new();
     let mut server = HttpServer::configured(&world, "shutdown_grace = 1");
     let (mut client, word) = (server.client("tok"), nap());

@@ -1,4 +1,4 @@
-//! Clients that do not read what they asked for, or do not finish what they ask: the others must not notice.
+//! Clients that do not read their responses, or do not finish their requests. Other clients must not be affected.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{HttpClient, HttpServer, World, until};
 
-/// A request whose answer is not read.
+/// Sends a request and does not read the response.
 fn unread(client: &HttpClient, params: &Value) -> TcpStream {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string();
     let mut stream = TcpStream::connect(&client.address).unwrap();
@@ -22,7 +22,7 @@ fn unread(client: &HttpClient, params: &Value) -> TcpStream {
     stream
 }
 
-/// Whether the kernel holds something back that the server has sent to this client, because the client's side is full.
+/// Whether the kernel holds data that the server has sent, because the client's receive buffer is full.
 fn is_full(stream: &TcpStream) -> bool {
     let [near, far] = [stream.local_addr().unwrap().port(), stream.peer_addr().unwrap().port()];
     let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
@@ -34,14 +34,14 @@ fn is_full(stream: &TcpStream) -> bool {
 }
 
 #[test]
-fn those_who_do_not_read_do_not_hold_up_the_others() {
+fn clients_that_do_not_read_do_not_block_the_others() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
-    // Larger than everything that is kept for a slow reader on the way.
+    // Larger than all buffers between the server and a slow client.
     world.file("large.svg", vec![b' '; 9 << 20]);
     let slow: Vec<HttpClient> = (0..8).map(|_| server.client("tok")).collect();
     let view = json!({"name": "view", "arguments": {"path": "large.svg"}});
-    // Output without end, its progress, and an answer that is only given when the others are done.
+    // These commands print without end and report progress. They finish when the other clients are done.
     let talk = "until [ -e go ]; do printf '%04000d\\n' 1; done; touch done-$NUMBER";
     let mut streams: Vec<TcpStream> = slow[..4].iter().map(|client| unread(client, &view)).collect();
     for (number, client) in slow[4..].iter().enumerate() {
@@ -49,7 +49,7 @@ fn those_who_do_not_read_do_not_hold_up_the_others() {
         let params = json!({"name": "bash", "arguments": {"command": command}, "_meta": {"progressToken": 1}});
         streams.push(unread(client, &params));
     }
-    until("the large answers to be stuck", || streams[..4].iter().all(is_full).then_some(()));
+    until("the large responses to be stuck", || streams[..4].iter().all(is_full).then_some(()));
 
     let (mut legacy, mut modern) = (server.client("tok"), server.modern_client("tok"));
     for number in 0..20 {
@@ -57,13 +57,13 @@ fn those_who_do_not_read_do_not_hold_up_the_others() {
         assert_eq!(modern.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
     }
     assert!(streams[..4].iter().all(is_full), "they are still stuck");
-    assert!(!world.project().join("done-0").exists(), "and the commands still talk");
+    assert!(!world.project().join("done-0").exists(), "and the commands still print");
 
     world.file("go", "");
     until("the commands to end", || {
         (0..4).all(|number| world.project().join(format!("done-{number}")).exists()).then_some(())
     });
-    // One that reads late still gets everything.
+    // A client that reads late still gets everything.
     let mut read = 0;
     let mut buffer = vec![0; 1 << 20];
     while read < 12 << 20 {
@@ -74,10 +74,10 @@ fn those_who_do_not_read_do_not_hold_up_the_others() {
 }
 
 #[test]
-fn stalled_senders_do_not_hold_up_the_others() {
+fn clients_that_do_not_finish_a_request_do_not_block_the_others() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
-    // Heads that never end, and bodies that never come.
+    // Heads that never end, and bodies that never arrive.
     let mut stalled: Vec<TcpStream> = (0..60).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
     for (index, stream) in stalled.iter_mut().enumerate() {
         let head = format!("POST /mcp HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer tok\r\n", server.address);
@@ -90,7 +90,7 @@ fn stalled_senders_do_not_hold_up_the_others() {
     for number in 0..20 {
         assert_eq!(client.bash(&format!("echo {number}")).stdout(), format!("{number}\n"));
     }
-    // They were waited for all along.
+    // The server still waits for them.
     for stream in &mut stalled {
         stream.set_nonblocking(true).unwrap();
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);

@@ -1,4 +1,4 @@
-//! The protocol on stdio: both lifecycles, schemas, progress, instructions, nothing but messages on stdout.
+//! The protocol on stdio: both lifecycles, schemas, progress, instructions, and only messages on stdout.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -29,7 +29,7 @@ fn every_legacy_version_is_served() {
         let mut server = world.server(&[]);
         let hello = server.hello["protocolVersion"].as_str().unwrap().to_owned();
         assert_eq!(hello, "2025-11-25");
-        // A second client of that version, from its first word.
+        // A second client, which asks for that version.
         let mut raw = world.command(&[]);
         let mut child = raw.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
@@ -93,7 +93,7 @@ fn assert_plain(tool: &str, schema: &Value) {
 fn the_standard_list_is_small() {
     let world = World::new();
     let list = world.server(&[]).request("tools/list", json!({}));
-    // Four characters a token is what the common tokenizers give for such text.
+    // Common tokenizers make about one token of four characters of such text.
     let tokens = list.to_string().len() / 4;
     assert!(tokens <= 2500, "{tokens} tokens");
 }
@@ -150,7 +150,7 @@ fn without_a_token_no_progress_is_sent() {
 }
 
 #[test]
-fn silence_is_broken_by_a_heartbeat() {
+fn a_silent_command_sends_heartbeats() {
     let world = World::new();
     let mut server = world.server(&[]);
     let pending = server.start_with_progress(
@@ -173,7 +173,7 @@ fn logs_go_to_stderr_in_the_chosen_format() {
     assert!(log.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{log}");
 }
 
-/// As Node starts its children.
+/// Node connects its child processes this way.
 #[test]
 fn stdio_may_be_a_socket() {
     use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! One message a line, as stdio has it. The SDK's own reader drops what it cannot take without a word; this one answers.
+//! One message per line, as on stdio. Unlike the SDK's own reader, this one responds to a line that it cannot take.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,28 +14,30 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::client_message::{self, LONGEST};
 use super::envelope::Envelope;
-use super::message::{self, Refusal};
+use super::message_error::MessageError;
+use super::response_id::response_id;
 use super::roots;
-
 use crate::base::locks::LockExt;
 
-pub struct Lines<R> {
+pub struct LineTransport<R> {
     input: BufReader<R>,
-    /// What has come of the current line. [`Transport::receive`] may be dropped at any await and starts over here.
+    /// The part of the current line that has arrived. [`Transport::receive`] may be dropped at any await; the next call
+    /// goes on from here.
     line: Line,
-    /// Waits for room in the queue.
-    refusal: Option<Refusal>,
-    /// To the task that alone writes, so that no line is ever cut in two.
+    /// An error response that waits for room in the queue.
+    refusal: Option<MessageError>,
+    /// To the task that writes. Only that task writes, so lines never mix.
     output: Option<mpsc::Sender<Vec<u8>>>,
     writer: JoinHandle<()>,
-    /// Requests without an answer yet.
+    /// Requests without a response.
     open: Arc<Mutex<HashSet<RequestId>>>,
-    /// Whether the client has begun a lifecycle: before, the SDK takes anything but a request for a reason to leave.
+    /// Whether the client has begun a lifecycle. Before that, the SDK stops serving at anything but a request.
     begun: bool,
-    /// Fires when the input has ended.
+    /// Fires at the end of the input.
     over: CancellationToken,
-    /// Told of changed roots at the moment they are announced: the SDK may handle the next call first.
+    /// Called as soon as the client announces a change of its roots: the SDK may handle the next call first.
     roots_changed: Box<dyn Fn() + Send>,
 }
 
@@ -50,10 +52,10 @@ enum Line {
     },
 }
 
-/// Messages that may wait for a client that does not read.
+/// How many messages wait for a client that does not read.
 const QUEUE: usize = 64;
 
-impl<R: AsyncRead + Send + Unpin> Lines<R> {
+impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
     pub fn new(
         input: R,
         output: impl AsyncWrite + Send + Unpin + 'static,
@@ -74,7 +76,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// The next line without its end; none at the end of the input.
+    /// The next line without its newline. None at the end of the input; an unfinished last line does not count.
     async fn next_line(&mut self) -> Option<Line> {
         loop {
             let available = match self.input.fill_buf().await {
@@ -91,24 +93,24 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// What the SDK should see of a message.
-    fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+    /// The message, if the SDK is to see it.
+    fn admit(&mut self, message: ClientJsonRpcMessage) -> Result<Option<ClientJsonRpcMessage>, MessageError> {
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(self.begun.then_some(message));
         };
         if !self.open.locked().insert(request.id.clone()) {
-            return Err(Refusal::duplicate(&request.id));
+            return Err(MessageError::duplicate(&request.id));
         }
-        self.begun |= begins(&request.request);
+        self.begun |= begins_lifecycle(&request.request);
         Ok(Some(message))
     }
 }
 
-impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let Some(id) = answered(&item) {
+        if let Some(id) = response_id(&item) {
             self.open.locked().remove(id);
         }
         let output = self.output.clone();
@@ -131,14 +133,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 self.over.cancel();
                 return None;
             };
-            let read = match line {
+            let parsed = match line {
                 Line::Empty => continue,
-                Line::Begun(bytes) => message::read(&bytes),
-                Line::TooLong { envelope, length } => Err(Refusal::too_long(&envelope, length, message::LONGEST)),
+                Line::Begun(bytes) => client_message::parse(&bytes),
+                Line::TooLong { envelope, length } => Err(MessageError::too_long(&envelope, length, LONGEST)),
             };
-            match read.and_then(|message| self.admit(message)) {
+            match parsed.and_then(|message| self.admit(message)) {
                 Ok(Some(message)) => {
-                    if roots::are_announced_changed(&message) {
+                    if roots::announces_change(&message) {
                         (self.roots_changed)();
                     }
                     return Some(message);
@@ -146,7 +148,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 Ok(None) => {}
                 Err(refusal) => {
                     tracing::debug!(error = %refusal.error.message, "a message was refused");
-                    self.refusal = Some(refusal).filter(|refusal| refusal.wants_answer);
+                    self.refusal = Some(refusal).filter(|refusal| refusal.expects_response);
                 }
             }
         }
@@ -164,7 +166,7 @@ impl Line {
         match self {
             Self::Empty if piece.is_empty() => {}
             Self::Empty => *self = Self::Begun(piece.to_vec()),
-            Self::Begun(bytes) if bytes.len() + piece.len() <= message::LONGEST => bytes.extend_from_slice(piece),
+            Self::Begun(bytes) if bytes.len() + piece.len() <= LONGEST => bytes.extend_from_slice(piece),
             Self::Begun(bytes) => {
                 let mut envelope = Envelope::of(bytes);
                 envelope.feed(piece);
@@ -178,8 +180,8 @@ impl Line {
     }
 }
 
-/// Whether the SDK will take this request for the start of a lifecycle.
-fn begins(request: &ClientRequest) -> bool {
+/// Whether the SDK takes this request for the start of a lifecycle.
+fn begins_lifecycle(request: &ClientRequest) -> bool {
     let meta = request.get_meta();
     match request {
         ClientRequest::InitializeRequest(_) => true,
@@ -191,21 +193,13 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
-fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
-    }
-}
-
 fn encode(message: &impl serde::Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');
     Ok(line)
 }
 
-/// Until everybody who could send has gone, or nobody reads any more.
+/// Writes until every sender is gone, or until the client no longer reads.
 async fn write(mut output: impl AsyncWrite + Unpin, mut queue: mpsc::Receiver<Vec<u8>>) {
     while let Some(line) = queue.recv().await {
         let written = async {

@@ -1,27 +1,28 @@
-//! The body of a request, read whole before the SDK sees it: within limits of size and time, and with an answer in the
-//! protocol's own form for what cannot be read.
+//! Reads the body of a request whole, before the SDK sees it: within limits of size and time. A body that is too large
+//! gets an error response of the protocol.
 
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{StatusCode, header};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 
 use super::envelope::Envelope;
-use super::message::Refusal;
+use super::message_error::MessageError;
 
-/// Between two pieces.
+/// The longest pause between two pieces of a body.
 const PIECE_WITHIN: Duration = Duration::from_secs(30);
-/// A client that is still sending does not read the answer: this many times the limit is taken and thrown away first.
-const PATIENCE: usize = 4;
+/// A client reads our response only after it has sent its whole request. So a body that is too large is still read, up to
+/// this many times the limit, and thrown away.
+const READ_AT_MOST: usize = 4;
 
 pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, Response> {
     let mut read = Vec::new();
     let mut surplus: Option<(Envelope, usize)> = None;
     loop {
         let Ok(frame) = tokio::time::timeout(PIECE_WITHIN, body.frame()).await else {
-            return Err((StatusCode::REQUEST_TIMEOUT, "the rest of the request did not come\n").into_response());
+            return Err((StatusCode::REQUEST_TIMEOUT, "the rest of the request body did not arrive\n").into_response());
         };
         let piece = match frame {
             None => break,
@@ -39,7 +40,7 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, Response> {
             Some((envelope, length)) => {
                 envelope.feed(&piece);
                 *length += piece.len();
-                if *length > limit.saturating_mul(PATIENCE) {
+                if *length > limit.saturating_mul(READ_AT_MOST) {
                     break;
                 }
             }
@@ -48,13 +49,7 @@ pub async fn read(mut body: Body, limit: usize) -> Result<Bytes, Response> {
     match surplus {
         None => Ok(read.into()),
         Some((envelope, length)) => {
-            Err(refused(StatusCode::PAYLOAD_TOO_LARGE, Refusal::too_long(&envelope, length, limit)))
+            Err(MessageError::too_long(&envelope, length, limit).into_response(StatusCode::PAYLOAD_TOO_LARGE))
         }
     }
-}
-
-pub fn refused(status: StatusCode, refusal: Refusal) -> Response {
-    tracing::debug!(error = %refusal.error.message, "a message was refused");
-    let body = serde_json::to_vec(&refusal.into_message()).unwrap_or_default();
-    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }

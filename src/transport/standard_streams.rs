@@ -1,5 +1,5 @@
-//! Stdin and stdout, read and written by the runtime itself where they are pipes or sockets, as clients make them: what
-//! the runtime offers for stdio goes through a thread of its own, and a call would wait for it twice.
+//! Stdin and stdout. Clients connect them to pipes or sockets; the runtime reads and writes those directly. Tokio's own
+//! stdio goes through a separate thread, which every call would have to wait for twice.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -12,10 +12,11 @@ use tokio::net::{UnixStream, unix::pipe};
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-pub fn input() -> Input {
+pub fn stdin() -> Input {
     let direct = || -> io::Result<Input> {
         Ok(match kind(io::stdin())? {
-            // Opened anew, because whoever shares the old description must not find it non-blocking.
+            // Opened again, because other processes may share the old file description. Making that one non-blocking
+            // would surprise them.
             FileType::Fifo => Box::new(pipe::OpenOptions::new().open_receiver("/proc/self/fd/0")?),
             FileType::Socket => Box::new(socket(io::stdin())?),
             _ => Box::new(tokio::io::stdin()),
@@ -24,7 +25,7 @@ pub fn input() -> Input {
     direct().unwrap_or_else(|_| Box::new(tokio::io::stdin()))
 }
 
-pub fn output() -> Output {
+pub fn stdout() -> Output {
     let direct = || -> io::Result<Output> {
         Ok(match kind(io::stdout())? {
             FileType::Fifo => Box::new(pipe::OpenOptions::new().open_sender("/proc/self/fd/1")?),
@@ -39,10 +40,11 @@ fn kind(stream: impl AsFd) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(fstat(stream)?.st_mode))
 }
 
-/// Its other end is another description, so nobody else is surprised.
+/// A socket cannot be opened again, so ours becomes non-blocking. The client's end is a separate file description and
+/// does not change.
 fn socket(stream: impl AsFd) -> io::Result<UnixStream> {
     let socket = Socket::from(stream.as_fd().try_clone_to_owned()?);
-    // Only a stream of the unix family can be one; an address of another kind is left to the runtime.
+    // Fails unless it is a unix stream socket. Tokio's own stdio then takes over.
     socket.peer_addr()?;
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)

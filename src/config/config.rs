@@ -1,0 +1,41 @@
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::{Directories, HttpSettings, LogSettings, ToolSettings};
+use crate::{exec, files, policy, sandbox};
+
+/// What the server runs with. Everything in it has been checked.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub transport: Transport,
+    pub directories: Directories,
+    pub tools: ToolSettings,
+    pub exec: exec::Settings,
+    pub files: files::Settings,
+    pub policy: policy::Settings,
+    pub sandbox: sandbox::Settings,
+    pub env: exec::EnvironmentSettings,
+    pub http: HttpSettings,
+    pub log: LogSettings,
+    /// The configuration file that was read, if there was one.
+    pub file: Option<PathBuf>,
+    /// Where stored outputs are kept.
+    pub cache_dir: PathBuf,
+    /// The server's own environment without its token. Commands start from it.
+    pub environment: Vec<(OsString, OsString)>,
+    /// `ALLOWED_CWD_ROOTS` as written: the directories in which `execute_command` may be told to run. Relative ones start
+    /// at the launch directory. Empty means no restriction.
+    pub cwd_roots: Vec<String>,
+    /// Likely mistakes that do not stop the start.
+    pub warnings: Vec<String>,
+}
+
+/// How clients reach the server.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    Stdio,
+    Http,
+}

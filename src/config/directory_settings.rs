@@ -1,0 +1,42 @@
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::one_or_more::one_or_more;
+use super::{ConfigError, Directories, Source};
+
+/// The directories as written: keys at the top of the configuration. An empty text means "not set".
+#[derive(Debug, Deserialize)]
+pub struct DirectorySettings {
+    workdir: String,
+    project_dir: String,
+    workspace_dir: String,
+    #[serde(deserialize_with = "one_or_more")]
+    allow_dir: Vec<String>,
+    #[serde(deserialize_with = "one_or_more")]
+    pub deny_dir: Vec<String>,
+}
+
+impl DirectorySettings {
+    /// Every directory that is named must exist and be readable.
+    pub fn resolve(&self, source: &Source) -> Result<Directories, ConfigError> {
+        let optional = |flag: &str, text: &str| {
+            if text.is_empty() { Ok(None) } else { existing(source, flag, text).map(Some) }
+        };
+        let allowed = self.allow_dir.iter().map(|text| existing(source, "--allow-dir", text));
+        Ok(Directories {
+            launch_dir: existing(source, "--workdir", &self.workdir)?,
+            launch_dir_is_explicit: self.workdir != ".",
+            project_dir: optional("--project-dir", &self.project_dir)?,
+            workspace_dir: optional("--workspace-dir", &self.workspace_dir)?,
+            allow_dirs: allowed.collect::<Result<_, _>>()?,
+            home: source.home().and_then(|home| home.canonicalize().ok()),
+        })
+    }
+}
+
+fn existing(source: &Source, flag: &str, text: &str) -> Result<PathBuf, ConfigError> {
+    let path = source.expand(text);
+    let readable = path.canonicalize().and_then(|real| std::fs::read_dir(&real).map(|_| real));
+    readable.map_err(|error| ConfigError::bad_value(flag, format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,107 @@
+//! The route `/mcp`. Checks what the SDK does not check, then hands the request to the SDK's service together with the
+//! sessions of the principal who sent it.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use http_body_util::Full;
+use rmcp::ServerHandler;
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+
+use super::auth::Principal;
+use super::client_message;
+use super::message_error::MessageError;
+use super::own_sessions::OwnSessions;
+use super::protocol_sessions::ProtocolSessions;
+use super::request_body;
+
+const SESSION_HEADER: &str = "mcp-session-id";
+
+pub struct McpEndpoint<H> {
+    pub sessions: Arc<ProtocolSessions>,
+    /// Makes the handler of a protocol session, or of a single request in the lifecycle without sessions.
+    pub make_handler: Arc<dyn Fn() -> H + Send + Sync>,
+    pub largest_body: usize,
+}
+
+impl<H> Clone for McpEndpoint<H> {
+    fn clone(&self) -> Self {
+        Self {
+            sessions: self.sessions.clone(),
+            make_handler: self.make_handler.clone(),
+            largest_body: self.largest_body,
+        }
+    }
+}
+
+pub async fn handle<H: ServerHandler>(
+    State(endpoint): State<McpEndpoint<H>>,
+    Extension(principal): Extension<Principal>,
+    request: Request,
+) -> Response {
+    let own = OwnSessions::new(endpoint.sessions.clone(), principal);
+    let (parts, body) = request.into_parts();
+    let checked = match parts.method {
+        Method::POST => read(&endpoint, body).await,
+        // The SDK would accept the deletion of a session that does not exist.
+        Method::DELETE if names_unknown_session(&own, &parts.headers) => {
+            Err((StatusCode::NOT_FOUND, "Not Found: Session not found").into_response())
+        }
+        _ => Ok(Bytes::new()),
+    };
+    let body = match checked {
+        Ok(bytes) => Full::new(bytes),
+        Err(response) => return response,
+    };
+    // A service is cheap to make. One per request lets the SDK see the sessions of this principal only.
+    let make_handler = endpoint.make_handler.clone();
+    let service = StreamableHttpService::new(move || Ok(make_handler()), Arc::new(own), config());
+    let is_delete = parts.method == Method::DELETE;
+    let mut response = service.handle(Request::from_parts(parts, body)).await.map(Body::new);
+    // The SDK responds "accepted" although the session has ended already. Some clients take "accepted" for a failure.
+    if is_delete && response.status() == StatusCode::ACCEPTED {
+        *response.status_mut() = StatusCode::NO_CONTENT;
+    }
+    response
+}
+
+/// The SDK's own checks are off: Host, Origin and the size of the body have been checked before.
+fn config() -> StreamableHttpServerConfig {
+    StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
+        .with_max_request_body_bytes(usize::MAX)
+}
+
+/// Reads and parses the body. The parsed message is dropped and the SDK parses the same bytes again, because its service
+/// takes a whole HTTP request and has no entry for a message. Parsing first lets us send a protocol error with the
+/// request's id where the SDK would send plain text.
+async fn read<H>(endpoint: &McpEndpoint<H>, body: Body) -> Result<Bytes, Response> {
+    let bytes = request_body::read(body, endpoint.largest_body).await?;
+    let message = client_message::parse(&bytes).map_err(|error| error.into_response(StatusCode::BAD_REQUEST))?;
+    match initialize_id(&message) {
+        Some(request) if endpoint.sessions.is_full() => {
+            Err(MessageError::too_many_sessions(request).into_response(StatusCode::SERVICE_UNAVAILABLE))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+/// The id of a request that begins a protocol session.
+fn initialize_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_)) => {
+            Some(&request.id)
+        }
+        _ => None,
+    }
+}
+
+fn names_unknown_session(own: &OwnSessions, headers: &HeaderMap) -> bool {
+    headers.get(SESSION_HEADER).is_some_and(|id| !id.to_str().is_ok_and(|id| own.client(id).is_some()))
+}
