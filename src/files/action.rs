@@ -4,19 +4,19 @@
 use crate::policy::action::Shown;
 use crate::policy::{Action, Subject};
 
-use super::{Asked, Entry, Target};
+use super::{PathHandle, RequestedPath, Target};
 
 /// Show the content of a file or the names in a directory.
 #[derive(Debug)]
 pub struct ReadFile {
-    pub asked: Asked,
-    pub entry: Entry,
+    pub asked: RequestedPath,
+    pub entry: PathHandle,
 }
 
 /// Make or change a file.
 #[derive(Debug)]
 pub struct WriteFile {
-    pub asked: Asked,
+    pub asked: RequestedPath,
     pub target: Target,
     pub protected: Option<Protected>,
 }
@@ -33,8 +33,8 @@ pub struct Protected {
 /// Look through the files and names below a directory, or through one file.
 #[derive(Debug)]
 pub struct SearchFiles {
-    pub asked: Asked,
-    pub entry: Entry,
+    pub asked: RequestedPath,
+    pub entry: PathHandle,
 }
 
 impl Action for ReadFile {

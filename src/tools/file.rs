@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ToolError;
-use crate::files::{Asked, FileError, Protected, SearchFiles, Target, WriteFile};
+use crate::files::{FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session};
 
 /// A path as seen from the session's cwd.
-pub fn asked(context: &Context, session: &Session, path: &str) -> Result<Asked, ToolError> {
+pub fn asked(context: &Context, session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
     let home = context.server.config().files.home.as_deref();
-    Ok(Asked::new(path, &session.state().cwd, home)?)
+    Ok(RequestedPath::new(path, &session.state().cwd, home)?)
 }
 
 /// Runs file work where it may block. A panic in it is an error of that one call.

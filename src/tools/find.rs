@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::grep::{BUDGET, MOST_CHARACTERS, MOST_RESULTS, USUAL_RESULTS};
 use super::{Hints, Tool, ToolError, ToolOutput, file};
-use crate::files::{self, NameQuery, Names, Stop};
+use crate::files::{self, FindPage, Interrupt, NameQuery};
 use crate::server::Context;
 
 /// Finds files by name.
@@ -56,7 +56,7 @@ impl Tool for Find {
             offset: arguments.offset.unwrap_or(0) as usize,
         };
         let (scope, cwd) = (session.scope(), session.state().cwd);
-        let stop = Stop::after(BUDGET).or_cancelled(context.cancel.clone());
+        let stop = Interrupt::after(BUDGET).or_cancelled(context.cancel.clone());
         let text = file::blocking(move || {
             let names = files::find(&permitted, &query, &scope, &stop)?;
             Ok(text(&names, &query, &cwd))
@@ -65,7 +65,7 @@ impl Tool for Find {
     }
 }
 
-fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
+fn text(names: &FindPage, query: &NameQuery, cwd: &Path) -> String {
     let mut text = String::new();
     if names.ignored {
         text.push_str(&format!("0 matches in {} files; {} matches in ignored paths\n", names.looked_at, names.total));

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Tool, ToolError, ToolOutput, file};
-use crate::files::{self, FileMatches, Matches, Mode, Shown, Stop, TextQuery};
+use crate::files::{self, FileMatches, GrepMode, GrepPage, Interrupt, ResultLine, TextQuery};
 use crate::server::Context;
 
 /// Searches text in files.
@@ -72,9 +72,9 @@ impl Tool for Grep {
             glob: arguments.glob,
             kind: arguments.r#type,
             mode: match arguments.mode {
-                Some(ModeName::Content) => Mode::Content,
-                Some(ModeName::Count) => Mode::Count,
-                Some(ModeName::Files) | None => Mode::Files,
+                Some(ModeName::Content) => GrepMode::Content,
+                Some(ModeName::Count) => GrepMode::Count,
+                Some(ModeName::Files) | None => GrepMode::Files,
             },
             context: arguments.context.unwrap_or(0).min(MOST_CONTEXT) as usize,
             ignore_case: arguments.ignore_case,
@@ -84,16 +84,16 @@ impl Tool for Grep {
             no_ignore: arguments.no_ignore,
         };
         let (scope, cwd) = (session.scope(), session.state().cwd);
-        let stop = Stop::after(BUDGET).or_cancelled(context.cancel.clone());
+        let stop = Interrupt::after(BUDGET).or_cancelled(context.cancel.clone());
         let text = file::blocking(move || {
-            let found = files::search(&permitted, &query, &scope, &stop)?;
+            let found = files::grep(&permitted, &query, &scope, &stop)?;
             Ok(text(&found, &query, &cwd))
         });
         text.await.map(ToolOutput::from)
     }
 }
 
-fn text(found: &Matches, query: &TextQuery, cwd: &Path) -> String {
+fn text(found: &GrepPage, query: &TextQuery, cwd: &Path) -> String {
     let mut text = String::new();
     let mut shown = 0;
     let mut full = false;
@@ -110,40 +110,40 @@ fn text(found: &Matches, query: &TextQuery, cwd: &Path) -> String {
         text.push('\n');
     }
     text.push_str(&summary(found));
-    let all = if query.mode == Mode::Content { found.matches } else { found.files };
+    let all = if query.mode == GrepMode::Content { found.matches } else { found.files };
     let next = query.offset + shown;
     if full || next < all {
-        let what = if query.mode == Mode::Content { "matches" } else { "files" };
+        let what = if query.mode == GrepMode::Content { "matches" } else { "files" };
         text.push_str(&format!("\n[Shown: {what} {}-{next} of {all}. Next page: offset={next}]", query.offset + 1));
     }
     text
 }
 
 /// What is shown of one file, and how many results that is.
-fn block(of_file: &FileMatches, mode: Mode, cwd: &Path) -> (String, usize) {
+fn block(of_file: &FileMatches, mode: GrepMode, cwd: &Path) -> (String, usize) {
     let path = file::shortened(&of_file.path, cwd);
     let count = of_file.count;
     let matches = if count == 1 { "match" } else { "matches" };
     match mode {
-        Mode::Count => (format!("{path}:{count}\n"), 1),
-        Mode::Files => {
+        GrepMode::Count => (format!("{path}:{count}\n"), 1),
+        GrepMode::Files => {
             let mut block = format!("{path} ({count} {matches})\n");
-            if let Some(Shown::Match { number, text }) = of_file.lines.first() {
+            if let Some(ResultLine::Match { number, text }) = of_file.lines.first() {
                 block.push_str(&format!("  {number}: {}\n", text.trim()));
             }
             (block, 1)
         }
-        Mode::Content => {
+        GrepMode::Content => {
             let mut block = String::new();
             let mut results = 0;
             for line in &of_file.lines {
                 match line {
-                    Shown::Match { number, text } => {
+                    ResultLine::Match { number, text } => {
                         results += 1;
                         block.push_str(&format!("{path}:{number}:{text}\n"));
                     }
-                    Shown::Context { number, text } => block.push_str(&format!("{path}-{number}-{text}\n")),
-                    Shown::Gap => block.push_str("--\n"),
+                    ResultLine::Context { number, text } => block.push_str(&format!("{path}-{number}-{text}\n")),
+                    ResultLine::Gap => block.push_str("--\n"),
                 }
             }
             (block, results)
@@ -151,7 +151,7 @@ fn block(of_file: &FileMatches, mode: Mode, cwd: &Path) -> (String, usize) {
     }
 }
 
-fn summary(found: &Matches) -> String {
+fn summary(found: &GrepPage) -> String {
     let mut lines = Vec::new();
     lines.push(match found.ignored {
         _ if found.matches > 0 => {

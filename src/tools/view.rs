@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Tool, ToolError, ToolOutput, file};
-use crate::files::{self, LineRange, ReadFile, Stop};
+use crate::files::{self, Interrupt, LineRange, ReadFile};
 use crate::server::Context;
 
 /// Shows a file, a picture or a directory.
@@ -39,12 +39,12 @@ pub async fn view(context: &Context, path: &str, range: Option<&[i64]>) -> Resul
     let permitted = context.permit(reading).await?;
     let scope = session.scope();
     let settings = context.server.config().files.clone();
-    let stop = Stop::never().or_cancelled(context.cancel.clone());
+    let stop = Interrupt::never().or_cancelled(context.cancel.clone());
     let seen = session.clone();
     file::blocking(move || files::view(&permitted, range, &scope, &settings, seen.seen_files(), &stop)).await.map(
         |view| match view {
-            files::View::Text(text) => ToolOutput::Text(text),
-            files::View::Image(image) => ToolOutput::Image(image),
+            files::Rendered::Text(text) => ToolOutput::Text(text),
+            files::Rendered::Image(image) => ToolOutput::Image(image),
         },
     )
 }

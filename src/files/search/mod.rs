@@ -1,0 +1,16 @@
+//! Searching below a directory, on ripgrep's crates.
+//!
+//! - [`mod@grep`] looks for text in files: a [`TextQuery`] in, a [`GrepPage`] out. [`match_sinks`] receives the matches.
+//! - [`mod@find`] looks for names: a [`NameQuery`] in, a [`FindPage`] out.
+//! - [`walk`] goes through the directory tree for both.
+
+mod find;
+mod grep;
+mod match_sinks;
+mod text_query;
+mod walk;
+
+pub use find::{FindPage, NameQuery, find};
+pub use grep::{FileMatches, GrepPage, grep};
+pub use match_sinks::ResultLine;
+pub use text_query::{GrepMode, TextQuery};
