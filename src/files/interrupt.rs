@@ -4,12 +4,13 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-/// When work in the background has to end early: the client no longer wants it, or its time is up.
+/// Tells long work to end early, because the client cancelled the call or because time ran out. The work asks
+/// [`Interrupt::is_due`] at every step.
 #[derive(Clone, Debug)]
 pub struct Interrupt {
     cancel: Option<CancellationToken>,
     deadline: Option<Instant>,
-    /// Remembered, so that a walk that just made it in time is not called partial.
+    /// Set when the work was told to end. Work that finished just before the deadline is therefore not called partial.
     noticed: Arc<AtomicU8>,
 }
 
@@ -35,7 +36,7 @@ impl Interrupt {
         self
     }
 
-    /// The same, but not longer than this.
+    /// The same interrupt, due after `budget` at the latest.
     #[must_use]
     pub fn at_most(&self, budget: Duration) -> Self {
         let brief = Instant::now() + budget;
@@ -43,13 +44,13 @@ impl Interrupt {
         Self { cancel: self.cancel.clone(), deadline: Some(deadline), noticed: Arc::default() }
     }
 
-    /// As long as this from now on, whatever was left: for what must follow even when time ran out.
+    /// Due after `budget` from now, whatever was left: for work that must follow even when time ran out.
     #[must_use]
     pub fn afresh(&self, budget: Duration) -> Self {
         Self { deadline: None, ..self.clone() }.at_most(budget)
     }
 
-    /// Whether to end now; cheap enough to ask for every file.
+    /// Whether the work must end now. Cheap enough to ask for every file.
     pub fn is_due(&self) -> bool {
         let reason = if self.cancel.as_ref().is_some_and(CancellationToken::is_cancelled) {
             Reason::Cancelled
@@ -62,7 +63,7 @@ impl Interrupt {
         true
     }
 
-    /// Why work ended early, if it did.
+    /// Why the work ended early; `None` if it was never told to.
     pub fn reason(&self) -> Option<Reason> {
         match self.noticed.load(Ordering::Relaxed) {
             1 => Some(Reason::Cancelled),

@@ -28,7 +28,9 @@ pub use edit::{Edited, Editor, ReplaceRequest};
 pub use error::FileError;
 pub use interrupt::Interrupt;
 pub use scope::{DenyGlobs, PathHandle, RequestedPath, Root, Scope, Target};
-pub use search::{FileMatches, FindPage, GrepMode, GrepPage, NameQuery, ResultLine, TextQuery, find, grep};
+pub use search::{
+    FileMatches, FindPage, GrepMode, GrepPage, IgnoredMatches, NameQuery, ResultLine, TextQuery, find, grep,
+};
 pub use seen::SeenFiles;
 pub use settings::Settings;
 pub use view::{Image, LineRange, Rendered, view};

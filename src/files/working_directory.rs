@@ -1,4 +1,4 @@
-//! Directories that a caller names for a command to run in.
+//! The directory that a caller names for a command to run in. Commands are bounded by the sandbox, not by the scope.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ pub enum DirectoryError {
     Absolute,
 }
 
-/// The real name of a directory that exists.
+/// The path of an existing directory, with links resolved.
 pub fn real_directory(path: &Path) -> Result<PathBuf, DirectoryError> {
     let real = path.canonicalize().map_err(|_| DirectoryError::Missing)?;
     if real.is_dir() { Ok(real) } else { Err(DirectoryError::NotADirectory) }
 }
 
-/// A directory below another, by a relative name that neither `..` nor a link leads out of it.
+/// A directory below `base`, by a relative path. A path that leaves `base` by `..` or by a link is refused.
 pub fn directory_below(base: &Path, relative: &str) -> Result<PathBuf, DirectoryError> {
     if Path::new(relative).is_absolute() {
         return Err(DirectoryError::Absolute);
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_lies_below_is_found() {
+    fn only_a_directory_below_the_base_is_accepted() {
         let world = tempfile::tempdir().unwrap();
         let base = world.path().join("project");
         std::fs::create_dir_all(base.join("sub")).unwrap();

@@ -1,17 +1,17 @@
-//! From the indentation an agent wrote to the one the file has: tabs for spaces, another width, or all of it deeper.
+//! Converts the indentation an agent wrote to the file's: tabs for spaces, another width, or everything deeper.
 
-use super::normalise::{indent_of, split};
+use super::lines::{indent_of, split};
 
-/// How each indentation of the agent's text stands in the file.
+/// How each indentation in the agent's text is written in the file.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Indents {
-    /// Written and found, from the shallowest to the deepest.
+    /// The agent's indentation and the file's, from the shallowest to the deepest.
     pairs: Vec<(String, String)>,
     written: Unit,
     found: Unit,
 }
 
-/// One step deeper.
+/// One level of indentation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Unit {
     Tab,
@@ -19,8 +19,8 @@ enum Unit {
 }
 
 impl Indents {
-    /// From pairs of indentations, written and found, line by line. `None` when they do not have the same shape: one
-    /// written depth stands for two in the file, or a deeper line for a shallower one.
+    /// Takes the agent's indentation and the file's for each line. `None` if they do not have the same shape: one depth of
+    /// the agent's is two depths in the file, or a deeper line is a shallower one in the file.
     pub fn new(lines: &[(&str, &str)], written: &str, file: &[u8]) -> Option<Self> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for (from, to) in lines {
@@ -48,7 +48,7 @@ impl Indents {
         Some(Self { pairs, written, found })
     }
 
-    /// The file's form of an indentation of the agent's.
+    /// The file's form of an indentation that the agent wrote.
     pub fn apply(&self, indent: &str) -> String {
         if let Some((_, to)) = self.pairs.iter().find(|(from, _)| from == indent) {
             return to.clone();
@@ -89,7 +89,7 @@ impl Unit {
         if step == 0 { Self::Spaces(4) } else { Self::Spaces(step) }
     }
 
-    /// The commonest step from one line of the file to the next.
+    /// The most common step from one line of the file to the next.
     fn usual(file: &[u8]) -> Self {
         const LOOKED_AT: usize = 2_000;
         let mut counts = [0_usize; 9];
@@ -113,7 +113,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }
 
-/// In columns; where tabs and spaces are mixed a tab counts four.
+/// The width in columns; a tab counts four.
 fn width(indent: &str) -> usize {
     indent.chars().map(|c| if c == '\t' { 4 } else { 1 }).sum()
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_indentation_is_carried_over_to_the_files_style() {
+    fn an_indentation_is_converted_to_the_files_style() {
         type Pairs<'a> = &'a [(&'a str, &'a str)];
         let rows: [(Pairs<'_>, &str, Pairs<'_>); 6] = [
             // Spaces written, tabs found.
@@ -134,13 +134,13 @@ mod tests {
             ),
             // Tabs written, spaces found.
             (&[("\t", "  "), ("\t\t", "    ")], "\ta\n\t\tb", &[("\t\t\t", "      "), ("", "")]),
-            // All of it deeper.
+            // Everything deeper.
             (&[("", "    "), ("    ", "        ")], "a\n    b", &[("        ", "            ")]),
-            // All of it shallower.
+            // Everything shallower.
             (&[("        ", "    ")], "        a\n    b", &[("    ", ""), ("            ", "        ")]),
             // Another width.
             (&[("  ", "    "), ("    ", "        ")], "  a\n    b", &[("      ", "            ")]),
-            // One line, no more to go by than the file's tab.
+            // One line only: the file's tab is all there is to go by.
             (&[("  ", "\t")], "  a\n    b", &[("    ", "\t\t"), ("", "")]),
         ];
         for (pairs, written, want) in rows {

@@ -1,11 +1,29 @@
-//! Changing a part of a file.
+//! Changing a part of a file: replacing text and inserting lines.
+//!
+//! [`Editor`] does the reading, checking and writing. The rest is pure (text in, plan out) and tested by tables and
+//! properties:
+//!
+//! 1. [`replace`] plans a replacement: the exact match, else the only match among the [`candidate`]s, which [`normalise`]
+//!    finds by ignoring a [`difference`] in style. [`insert`] plans an insertion.
+//! 2. [`file_style`] writes the new lines in the style of the file, with [`indent`] and [`punctuation`].
+//! 3. [`splice`] puts the planned bytes into the file, and [`snippet`] shows the changed lines.
+//! 4. [`near_miss`] diagnoses why a text was not found.
+//!
+//! [`lines`] takes a line apart for all of them.
+
+mod candidate;
+mod difference;
 mod editor;
+mod file_style;
 mod indent;
+mod insert;
+mod lines;
 mod near_miss;
 mod normalise;
 mod punctuation;
 mod replace;
 mod snippet;
+mod splice;
 
 pub use editor::{Edited, Editor};
 pub use replace::ReplaceRequest;

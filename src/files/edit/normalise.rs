@@ -1,10 +1,11 @@
-//! Text with the differences that do not matter taken out, and the way back to the bytes it came from.
+//! Removes differences in style from a text, and maps a stretch of the result back to the bytes it came from.
 
 use std::ops::Range;
 
+use super::lines::{ending_of, indent_of, split, without_trailing_blanks};
 use super::punctuation;
 
-/// Which differences do not matter. Line endings never do.
+/// Which differences are removed. Line endings always are.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Rules {
     pub trailing_blanks: bool,
@@ -19,8 +20,8 @@ impl Rules {
         out
     }
 
-    /// The bytes that a stretch of the normalised text came from; `None` when it begins or ends inside of something that
-    /// was one character.
+    /// The bytes that a stretch of the normalised text came from. `None` if the stretch begins or ends inside something that
+    /// was one character, such as the `...` of an ellipsis.
     pub fn source(self, text: &[u8], normalised: &Range<usize>) -> Option<Range<usize>> {
         let mut at = 0;
         let (mut start, mut end) = (None, None);
@@ -40,12 +41,12 @@ impl Rules {
         Some(start?..end?)
     }
 
-    /// Every piece that is kept or exchanged, with the bytes it stands for.
+    /// Emits every piece of the normalised text with the bytes it came from.
     fn each(self, text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
         let mut at = 0;
         for line in split(text) {
             let (body, ending) = line.split_at(line.len() - ending_of(line).len());
-            let kept = if self.trailing_blanks { body.trim_ascii_end_blanks() } else { body };
+            let kept = if self.trailing_blanks { without_trailing_blanks(body) } else { body };
             let indent = if self.indentation { indent_of(kept) } else { 0 };
             let from = at + indent;
             if self.punctuation {
@@ -63,54 +64,6 @@ impl Rules {
     }
 }
 
-/// Blanks are spaces and tabs; other white space is content.
-pub trait Blanks {
-    fn trim_ascii_end_blanks(&self) -> &Self;
-}
-
-impl Blanks for [u8] {
-    fn trim_ascii_end_blanks(&self) -> &Self {
-        let end = self.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1);
-        &self[..end]
-    }
-}
-
-pub fn is_blank(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t'
-}
-
-/// How many blanks a line begins with.
-pub fn indent_of(line: &[u8]) -> usize {
-    line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len())
-}
-
-/// Lines with their endings: `\n`, `\r\n`, or a `\r` alone.
-pub fn split(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        let end = match memchr::memchr2(b'\n', b'\r', rest) {
-            None => rest.len(),
-            Some(end) if rest[end] == b'\r' && rest.get(end + 1) == Some(&b'\n') => end + 2,
-            Some(end) => end + 1,
-        };
-        let (line, after) = rest.split_at(end);
-        rest = after;
-        Some(line)
-    })
-}
-
-/// The ending of a line that [`split`] gave.
-pub fn ending_of(line: &[u8]) -> &[u8] {
-    match line {
-        [.., b'\r', b'\n'] => &line[line.len() - 2..],
-        [.., b'\n' | b'\r'] => &line[line.len() - 1..],
-        _ => &[],
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -120,7 +73,7 @@ mod tests {
     const ALL: Rules = Rules { trailing_blanks: true, indentation: true, punctuation: true };
 
     #[test]
-    fn each_rule_takes_out_its_own_differences() {
+    fn each_rule_removes_its_own_differences() {
         let text = "  a “b”\t\r\n\tc…\rd ".as_bytes();
         let rows = [
             (Rules::default(), "  a “b”\t\n\tc…\nd "),
@@ -151,7 +104,7 @@ mod tests {
             prop_assume!(start < end);
             if let Some(source) = ALL.source(text.as_bytes(), &(start..end)) {
                 let again = ALL.apply(&text.as_bytes()[source]);
-                // Blanks at the edges of the stretch may go once they are at an edge.
+                // Blanks at the edges of the stretch are removed once they are at the edge of a line.
                 prop_assert_eq!(
                     String::from_utf8_lossy(&again).replace([' ', '\t'], ""),
                     String::from_utf8_lossy(&whole[start..end]).replace([' ', '\t'], "")

@@ -1,4 +1,4 @@
-//! Typographic punctuation: quotes, dashes, ellipses and spaces that look like their plain relatives on a keyboard.
+//! Typographic punctuation: quotes, dashes, ellipses and spaces that look like the plain ones on a keyboard.
 
 use std::ops::Range;
 
@@ -14,12 +14,12 @@ pub fn plain(c: char) -> Option<&'static str> {
     })
 }
 
-/// Every stretch of the text with typographic characters made plain, beside the bytes it came from.
+/// Emits every stretch of the text, with typographic characters made plain, beside the bytes it came from.
 pub fn each_plain(text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
     let mut start = 0;
     let mut at = 0;
     while at < text.len() {
-        // Only two lead bytes begin such a character.
+        // Every such character begins with one of two bytes.
         let length = match text[at] {
             0xC2 => 2,
             0xE2 => 3,
@@ -42,13 +42,12 @@ pub fn each_plain(text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
     }
 }
 
-/// Writes `new` the way the file writes: where the file has one form of a character for what `old` has another, new text
-/// gets the file's.
+/// Writes `new` in the file's style: where `old` and the file have different forms of a character, `new` gets the file's.
 pub fn in_file_style(new: &str, old: &str, file: &str) -> String {
     let mut text = new.to_owned();
     for class in ["'", "\"", "-", "..."] {
-        let (asked, used) = (forms(old, class), forms(file, class));
-        if asked == used || used.is_empty() {
+        let (written, used) = (forms(old, class), forms(file, class));
+        if written == used || used.is_empty() {
             continue;
         }
         let mut styled = String::new();
@@ -67,7 +66,7 @@ pub fn in_file_style(new: &str, old: &str, file: &str) -> String {
     text
 }
 
-/// The forms of a class in a text, in order of their code points.
+/// The forms of a character class that occur in a text, in order of their code points.
 fn forms(text: &str, class: &str) -> Vec<String> {
     let mut found: Vec<String> = text.chars().filter(|c| plain(*c) == Some(class)).map(String::from).collect();
     if text.contains(class) {
@@ -78,7 +77,8 @@ fn forms(text: &str, class: &str) -> Vec<String> {
     found
 }
 
-/// One form is the style. A pair of quotes opens at the start of a word and closes elsewhere. Anything else is no style.
+/// The form to write after `before`. If the file uses one form, it is that form. Of a pair of quotes, the opening one goes to
+/// the start of a word and the closing one elsewhere. Any other mixture is not a style, and nothing is changed.
 fn choose(used: &[String], before: &str) -> Option<String> {
     match used {
         [only] => Some(only.clone()),

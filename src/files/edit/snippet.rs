@@ -2,19 +2,19 @@ use std::ops::Range;
 
 use crate::files::text::numbered_lines::{self, numbered};
 
-/// Lines shown before and after a change.
+/// How many lines are shown before and after a change.
 const CONTEXT: usize = 4;
-/// Lines of one snippet; of a longer one, the middle is left out.
+/// How many lines a snippet has. The middle of a longer one is left out.
 const MOST_LINES: usize = 120;
 
-/// The numbered lines around a stretch of a text.
+/// The numbered lines of a changed stretch of text and those around it.
 pub fn around(text: &[u8], changed: &Range<usize>) -> String {
     let mut start = line_start(text, changed.start);
     for _ in 0..CONTEXT {
         start = line_start(text, start.saturating_sub(1));
     }
     let inside = &text[changed.clone()];
-    // A change that ends with a line does not reach into the next.
+    // A change that ends with a line ending does not reach into the next line.
     let mut end = if inside.last() == Some(&b'\n') { changed.end } else { line_end(text, changed.end) };
     for _ in 0..CONTEXT {
         end = line_end(text, end);
@@ -29,14 +29,14 @@ pub fn around(text: &[u8], changed: &Range<usize>) -> String {
     let half = MOST_LINES / 2;
     let head: String = whole.split_inclusive('\n').take(half).collect();
     let tail: String = whole.split_inclusive('\n').skip(shown.len() - half).collect();
-    format!("{head}[… {} lines]\n{tail}", shown.len() - 2 * half)
+    format!("{head}[… {} more lines]\n{tail}", shown.len() - 2 * half)
 }
 
 fn line_start(text: &[u8], at: usize) -> usize {
     memchr::memrchr(b'\n', &text[..at]).map_or(0, |newline| newline + 1)
 }
 
-/// Right after the ending of the line that a position is in.
+/// The position right after the line that `at` is in.
 fn line_end(text: &[u8], at: usize) -> usize {
     memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |newline| at + newline + 1)
 }
@@ -60,10 +60,10 @@ mod tests {
     }
 
     #[test]
-    fn a_long_change_is_shown_by_its_ends() {
+    fn of_a_long_change_the_beginning_and_the_end_are_shown() {
         let text = "x\n".repeat(1_000);
         let shown = around(text.as_bytes(), &(0..text.len()));
         assert_eq!(shown.lines().count(), 121);
-        assert!(shown.contains("[… 880 lines]"), "{shown}");
+        assert!(shown.contains("[… 880 more lines]"), "{shown}");
     }
 }

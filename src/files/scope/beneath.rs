@@ -1,4 +1,4 @@
-//! Opening what lies beneath a directory handle, and nothing else.
+//! Opens what lies beneath a directory handle, and nothing else.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -6,34 +6,35 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-/// One system call that cannot leave the directory; links are followed as long as they stay beneath.
+/// Opens in one system call that cannot leave the directory. Links are followed as long as they stay beneath it.
 pub fn open(directory: impl AsFd, relative: &Path, flags: OFlags, more: ResolveFlags) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
     rustix::fs::openat2(directory, relative, flags | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-/// The same for a path that has no links in it, as the paths of a walk; before Linux 5.6 one name at a time.
+/// Opens a path that has no links in it, as a directory walk yields them. Before Linux 5.6, which has no `openat2`, it
+/// opens one name at a time.
 pub fn open_without_links(directory: impl AsFd, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    // The last name may be a link where the link itself is wanted.
+    // With O_PATH the caller may want the link itself, so the last name may be a link.
     let last = if flags.contains(OFlags::PATH) { OFlags::NOFOLLOW } else { OFlags::empty() };
     match open(&directory, relative, flags | last, ResolveFlags::NO_SYMLINKS) {
-        Err(Errno::NOSYS | Errno::PERM) => step_by_step(directory, relative, flags),
+        Err(Errno::NOSYS | Errno::PERM) => open_name_by_name(directory, relative, flags),
         other => other,
     }
 }
 
-fn step_by_step(directory: impl AsFd, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+fn open_name_by_name(directory: impl AsFd, relative: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let mut names = relative.components().peekable();
-    let mut at = None::<OwnedFd>;
+    let mut reached = None::<OwnedFd>;
     while let Some(name) = names.next() {
         let std::path::Component::Normal(name) = name else { return Err(Errno::XDEV) };
         let step = if names.peek().is_some() { OFlags::PATH | OFlags::DIRECTORY } else { flags };
         let step = step | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let from = at.as_ref().map_or_else(|| directory.as_fd(), AsFd::as_fd);
-        let child = rustix::fs::openat(from, name, step, Mode::empty())?;
-        at = Some(child);
+        let parent = reached.as_ref().map_or_else(|| directory.as_fd(), AsFd::as_fd);
+        let child = rustix::fs::openat(parent, name, step, Mode::empty())?;
+        reached = Some(child);
     }
-    at.ok_or(Errno::NOENT)
+    reached.ok_or(Errno::NOENT)
 }
 
 #[cfg(test)]
@@ -41,18 +42,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_name_at_a_time_leads_nowhere_else() {
+    fn one_name_at_a_time_follows_no_link_and_no_dots() {
         let world = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(world.path().join("w/a")).unwrap();
         std::fs::write(world.path().join("w/a/f"), "").unwrap();
         std::os::unix::fs::symlink("a", world.path().join("w/link")).unwrap();
         let root = std::fs::File::open(world.path().join("w")).unwrap();
-        for (path, found) in
+        for (path, opens) in
             [("a/f", true), ("a", true), ("link", false), ("link/f", false), ("../w/a", false), ("no", false)]
         {
-            let careful = step_by_step(&root, Path::new(path), OFlags::RDONLY);
-            assert_eq!(careful.is_ok(), found, "{path}");
-            assert_eq!(open_without_links(&root, Path::new(path), OFlags::RDONLY).is_ok(), found, "{path}");
+            let by_name = open_name_by_name(&root, Path::new(path), OFlags::RDONLY);
+            assert_eq!(by_name.is_ok(), opens, "{path}");
+            assert_eq!(open_without_links(&root, Path::new(path), OFlags::RDONLY).is_ok(), opens, "{path}");
         }
     }
 }

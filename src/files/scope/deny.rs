@@ -2,24 +2,25 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// What is out of bounds, together with everything below it: the globs of `--deny-dir`, and secrets that lie in the scope.
+/// What is out of bounds, together with everything below it: the globs of `--deny-dir`, and secrets that lie in the
+/// scope.
 #[derive(Clone, Debug)]
 pub struct DenyGlobs {
     patterns: Vec<Pattern>,
     set: GlobSet,
-    /// Real paths.
+    /// As the kernel knows them.
     secrets: Vec<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
 struct Pattern {
     written: String,
-    /// An absolute pattern may name a directory above the scope; any other is about what lies in it.
+    /// An absolute pattern may match a directory above the scope. Any other pattern applies inside the scope only.
     absolute: bool,
 }
 
 impl DenyGlobs {
-    /// A pattern without a leading `/`, `~` or `**/` counts at any depth, as in an ignore file.
+    /// A pattern without a leading `/`, `~` or `**/` applies at any depth, as in an ignore file.
     pub fn new(written: &[String], home: Option<&Path>) -> Result<Self, String> {
         let mut set = GlobSetBuilder::new();
         let mut patterns = Vec::new();
@@ -43,7 +44,7 @@ impl DenyGlobs {
         Ok(Self { patterns, set, secrets: Vec::new() })
     }
 
-    /// The same, and what no command may read either.
+    /// Adds the secrets, which commands may not read either.
     #[must_use]
     pub fn and_secrets(self, secrets: Vec<PathBuf>) -> Self {
         Self { secrets, ..self }
@@ -53,12 +54,12 @@ impl DenyGlobs {
         self.patterns.is_empty() && self.secrets.is_empty()
     }
 
-    /// The pattern that forbids this path or a directory above it; `root` is where the scope begins.
-    pub fn matching(&self, root: &Path, path: &Path) -> Option<&str> {
+    /// The pattern that denies this path or a directory above it. `root` is the root of the scope that the path lies in.
+    pub fn pattern_for(&self, root: &Path, path: &Path) -> Option<&str> {
         if self.is_empty() {
             return None;
         }
-        // A scope that begins inside a secret was named by somebody who may.
+        // A root inside a secret directory was configured by the operator, who may allow it.
         let secret = self.secrets.iter().find(|secret| path.starts_with(secret) && secret.starts_with(root));
         if let Some(secret) = secret {
             return secret.to_str().or(Some("secrets"));
@@ -73,16 +74,16 @@ impl DenyGlobs {
         })
     }
 
-    /// The same for one name of a walk, whose parents were looked at before.
-    pub fn hides(&self, path: &Path) -> bool {
+    /// Whether this path itself is denied. The caller must have checked the directories above it, as a walk does.
+    pub fn denies_name(&self, path: &Path) -> bool {
         !self.is_empty() && (self.set.is_match(path) || self.secrets.iter().any(|secret| secret == path))
     }
 }
 
-/// The same pattern for where it really leads, if its plain beginning goes over links.
+/// The same pattern with the links in its literal beginning resolved, if there are any.
 fn real_form(pattern: &str) -> Option<String> {
-    let plain = pattern.strip_prefix('/')?.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
-    let mut beginning = plain.fold(PathBuf::from("/"), |path, part| path.join(part));
+    let literal = pattern.strip_prefix('/')?.split('/').take_while(|part| !part.contains(['*', '?', '[', '{', '\\']));
+    let mut beginning = literal.fold(PathBuf::from("/"), |path, part| path.join(part));
     loop {
         if let Ok(real) = beginning.canonicalize() {
             let rest = pattern.strip_prefix(beginning.to_str()?)?;
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_forbids_what_it_matches_and_everything_below() {
+    fn a_pattern_denies_what_it_matches_and_everything_below() {
         let rows = [
             ("**/.env", "/w/.env", true),
             ("**/.env", "/w/a/b/.env", true),
@@ -111,7 +112,7 @@ mod tests {
             ("/w/*", "/w/a", true),
             ("~/.ssh", "/h/.ssh/id", true),
             ("*.pem", "/w/x/y.pem", true),
-            // Above the scope only an absolute pattern counts.
+            // Above the scope only an absolute pattern applies.
             ("w", "/w/a", true),
             ("top", "/top/w/a", false),
             ("/top", "/top/w/a", true),
@@ -120,22 +121,22 @@ mod tests {
             let globs = DenyGlobs::new(&[pattern.to_owned()], Some(Path::new("/h"))).unwrap();
             let root = if path.starts_with("/top") { "/top/w" } else { "/w" };
             let root = if path.starts_with("/h") { "/h" } else { root };
-            let found = globs.matching(Path::new(root), Path::new(path));
+            let found = globs.pattern_for(Path::new(root), Path::new(path));
             assert_eq!(found, denied.then_some(pattern), "{pattern} and {path}");
         }
     }
 
     #[test]
-    fn a_pattern_over_a_link_counts_for_where_it_leads() {
+    fn a_pattern_over_a_link_also_denies_the_links_target() {
         let world = tempfile::tempdir().unwrap();
         let base = world.path().canonicalize().unwrap();
         std::fs::create_dir_all(base.join("real/secret")).unwrap();
         std::os::unix::fs::symlink("real", base.join("link")).unwrap();
         let globs = DenyGlobs::new(&[format!("{}/link/sec*", base.display())], None).unwrap();
         for path in ["link/secret/key", "real/secret/key"] {
-            assert!(globs.matching(&base, &base.join(path)).is_some(), "{path}");
+            assert!(globs.pattern_for(&base, &base.join(path)).is_some(), "{path}");
         }
-        assert_eq!(globs.matching(&base, &base.join("real/other")), None);
+        assert_eq!(globs.pattern_for(&base, &base.join("real/other")), None);
     }
 
     #[test]

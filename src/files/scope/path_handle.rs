@@ -1,46 +1,39 @@
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat};
 
-use super::{DenyGlobs, Root};
+use super::DualPath;
 use crate::files::FileError;
 
-/// Something that exists in the scope, held by a handle that cannot be exchanged under us. Nothing has been read yet.
+/// Something that exists in the scope, held by an `O_PATH` handle: nobody can put another file in its place, and nothing
+/// has been read yet.
 #[derive(Debug)]
 pub struct PathHandle {
     handle: OwnedFd,
-    path: PathBuf,
-    /// Where it lies for the kernel, which may be another name than agents have for it.
-    real: PathBuf,
+    names: DualPath,
     stat: Stat,
 }
 
 impl PathHandle {
-    pub fn new(handle: OwnedFd, root: &Root, below: &Path) -> std::io::Result<Self> {
+    pub fn new(handle: OwnedFd, names: DualPath) -> std::io::Result<Self> {
         let stat = rustix::fs::fstat(&handle)?;
-        Ok(Self { handle, path: root.shown(below), real: root.kept(below), stat })
+        Ok(Self { handle, names, stat })
     }
 
-    /// Where it lies, links resolved.
+    /// Its path with links resolved, as agents know it.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.names.agent
     }
 
-    /// Where the kernel finds it.
+    /// Its path as the kernel knows it.
     pub fn real(&self) -> &Path {
-        &self.real
+        &self.names.real
     }
 
-    /// Whether something below this directory is out of bounds, by either name.
-    pub fn hides(&self, deny: &DenyGlobs, below: &Path) -> bool {
-        !deny.is_empty()
-            && (deny.hides(&self.path.join(below)) || self.real != self.path && deny.hides(&self.real.join(below)))
-    }
-
-    pub fn handle(&self) -> BorrowedFd<'_> {
-        self.handle.as_fd()
+    pub fn names(&self) -> &DualPath {
+        &self.names
     }
 
     pub fn stat(&self) -> &Stat {
@@ -55,34 +48,34 @@ impl PathHandle {
         self.kind() == FileType::Directory
     }
 
-    pub fn kind(&self) -> FileType {
+    fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Opens a regular file for its content. Anything else is refused before it is opened, because opening a FIFO or a
-    /// device already has effects, and reading one may never end.
-    pub fn open(&self, asked: &str, access: OFlags) -> Result<File, FileError> {
+    /// Opens a regular file for its content. Anything else is refused before it is opened: opening a FIFO or a device
+    /// already has effects, and reading one may never end.
+    pub fn open(&self, requested: &str, access: OFlags) -> Result<File, FileError> {
         if self.is_directory() {
-            return Err(FileError::IsDirectory { path: asked.to_owned() });
+            return Err(FileError::IsDirectory { path: requested.to_owned() });
         }
-        if let Some(what) = self.oddity() {
-            return Err(FileError::NotAFile { path: asked.to_owned(), what });
+        if let Some(what) = self.other_kind() {
+            return Err(FileError::NotAFile { path: requested.to_owned(), what });
         }
-        // The handle itself is opened again, not its path: there is no second resolution to race with.
+        // This reopens the handle, not the path: a second path resolution could be raced.
         let again = format!("/proc/self/fd/{}", self.handle.as_raw_fd());
         let flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         rustix::fs::openat(CWD, again, flags, Mode::empty())
             .map(File::from)
-            .map_err(|error| FileError::os("open", asked, error))
+            .map_err(|error| FileError::os("open", requested, error))
     }
 
-    /// What makes it unreadable as a file, if anything does.
-    fn oddity(&self) -> Option<&'static str> {
+    /// What it is, where it is not a regular file on a disk.
+    fn other_kind(&self) -> Option<&'static str> {
         match self.kind() {
             FileType::RegularFile => {
                 let on_proc =
                     rustix::fs::fstatfs(&self.handle).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC);
-                on_proc.then_some("a file of /proc, made up by the kernel")
+                on_proc.then_some("a file of /proc, which the kernel generates")
             }
             FileType::Fifo => Some("a FIFO"),
             FileType::Socket => Some("a socket"),
@@ -91,5 +84,11 @@ impl PathHandle {
             FileType::Symlink => Some("a symbolic link"),
             FileType::Directory | FileType::Unknown => Some("not a regular file"),
         }
+    }
+}
+
+impl AsFd for PathHandle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
     }
 }

@@ -3,7 +3,8 @@ use std::path::{Path, PathBuf};
 use crate::base::lexical;
 use crate::files::FileError;
 
-/// A path as the agent wrote it, and what it means: `~` is the home directory, the rest is seen from the session's cwd.
+/// A path as the agent wrote it, and what it means: `~` is the home directory, and a relative path starts at the session's
+/// cwd.
 #[derive(Clone, Debug)]
 pub struct RequestedPath {
     text: String,
@@ -25,18 +26,18 @@ impl RequestedPath {
         Ok(Self { text: text.to_owned(), absolute })
     }
 
-    /// As the agent wrote it: what errors name.
+    /// The path as the agent wrote it. Errors name this one.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Absolute, with every `..` still in it: what it means depends on the links before it.
+    /// Absolute, with every `..` still in it: where a `..` leads depends on the links before it.
     pub fn absolute(&self) -> &Path {
         &self.absolute
     }
 
-    /// Absolute and without dots: what replies name.
-    pub fn shown(&self) -> PathBuf {
+    /// Absolute, with `.` and `..` removed by name. Replies name this one.
+    pub fn without_dots(&self) -> PathBuf {
         lexical::normal(&self.absolute)
     }
 }
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_seen_from_the_cwd_and_the_home() {
+    fn paths_start_at_the_cwd_or_the_home() {
         let rows = [
             ("a/b", "/w/a/b", "/w/a/b"),
             ("/x", "/x", "/x"),
@@ -56,10 +57,10 @@ mod tests {
             (".", "/w/.", "/w"),
             ("a/../../b", "/w/a/../../b", "/b"),
         ];
-        for (text, absolute, shown) in rows {
-            let asked = RequestedPath::new(text, Path::new("/w"), Some(Path::new("/h"))).unwrap();
-            assert_eq!(asked.absolute(), Path::new(absolute), "{text}");
-            assert_eq!(asked.shown(), Path::new(shown), "{text}");
+        for (text, absolute, without_dots) in rows {
+            let requested = RequestedPath::new(text, Path::new("/w"), Some(Path::new("/h"))).unwrap();
+            assert_eq!(requested.absolute(), Path::new(absolute), "{text}");
+            assert_eq!(requested.without_dots(), Path::new(without_dots), "{text}");
         }
         assert!(matches!(RequestedPath::new("", Path::new("/w"), None), Err(FileError::EmptyPath)));
     }

@@ -1,9 +1,10 @@
-//! Resolving a path one name at a time, every step from an open handle, no link ever followed by the kernel.
+//! Resolves a path one name at a time. Every step starts at an open handle, and the kernel never follows a link.
 //!
-//! This is the careful way, used where one `openat2` cannot do it: to write (the parent matters, and what is missing),
-//! to follow a link whose absolute target lies in the scope, and on kernels before 5.6, which have no `openat2`. A link
-//! is read as text and resolved again from the root that its target is in; `..` is a step in the names walked so far,
-//! never a request to the kernel. So whatever is exchanged meanwhile, the walk stays beneath the roots.
+//! This is the slow way. It is needed where one `openat2` is not enough: to write (the parent directory and the missing
+//! names matter), to follow a link whose absolute target lies in the scope, and before Linux 5.6, which has no `openat2`.
+//! A link is read as text and resolved again from the root that its target lies in. A `..` removes the last of the names
+//! resolved so far and is never passed to the kernel. So the result lies beneath a root even if commands exchange
+//! directories meanwhile.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -11,12 +12,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::Root;
+use super::{DualPath, Root};
 
-/// As many links as the kernel follows.
+/// The kernel follows as many links.
 const MOST_LINKS: u32 = 40;
 const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -24,25 +25,25 @@ const STEP: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC)
 #[derive(Debug)]
 pub struct Resolved {
     pub root: Arc<Root>,
-    /// The names from the root to what exists.
-    pub names: Vec<OsString>,
-    /// What exists: the last of `names`, or the root itself.
+    /// The names below the root that exist.
+    pub existing: Vec<OsString>,
+    /// A handle on the last of them, or on the root if there are none.
     pub handle: OwnedFd,
-    /// The directory that holds it; none for the root itself.
+    /// The directory that holds it; `None` for the root.
     pub parent: Option<OwnedFd>,
-    /// The names after it that do not exist.
+    /// The names after the existing ones, which do not exist.
     pub missing: Vec<OsString>,
 }
 
 impl Resolved {
-    /// The names from the root, missing ones included.
+    /// The path from the root, missing names included.
     pub fn below(&self) -> PathBuf {
-        self.names.iter().chain(&self.missing).collect()
+        self.existing.iter().chain(&self.missing).collect()
     }
 
-    /// The whole path, by the name agents use.
-    pub fn path(&self) -> PathBuf {
-        self.root.shown(&self.below())
+    /// The whole path, missing names included.
+    pub fn names(&self) -> DualPath {
+        self.root.names().join(&self.below())
     }
 }
 
@@ -58,22 +59,21 @@ impl From<Errno> for ResolveError {
     }
 }
 
-/// Walks an absolute path. A name that does not exist is no error: see [`Resolved::missing`].
+/// Resolves an absolute path. A name that does not exist is not an error: see [`Resolved::missing`].
 pub fn resolve(roots: &[Arc<Root>], absolute: &Path) -> Result<Resolved, ResolveError> {
-    let (root, mut todo) = enter(roots, absolute).ok_or(ResolveError::Outside)?;
+    let (root, mut rest) = split_at_root(roots, absolute).ok_or(ResolveError::Outside)?;
     let mut at = start(root)?;
     let mut links = 0;
-    while let Some(name) = todo.pop_front() {
+    while let Some(name) = rest.pop_front() {
         if name == ".." {
             if at.missing.pop().is_some() {
                 continue;
             }
-            if at.names.pop().is_some() {
-                (at.parent, at.handle) = reopen(&at.root, &at.names)?;
+            if at.existing.pop().is_some() {
+                (at.parent, at.handle) = reopen(&at.root, &at.existing)?;
             } else {
-                let above = at.root.path().parent().unwrap_or(Path::new("/")).join(todo.iter().collect::<PathBuf>());
-                let (root, rest) = enter(roots, &above).ok_or(ResolveError::Outside)?;
-                (at, todo) = (start(root)?, rest);
+                let above = at.root.path().parent().unwrap_or(Path::new("/")).join(rest.iter().collect::<PathBuf>());
+                (at, rest) = start_again(roots, &above)?;
             }
             continue;
         }
@@ -90,7 +90,7 @@ pub fn resolve(roots: &[Arc<Root>], absolute: &Path) -> Result<Resolved, Resolve
             Err(error) => return Err(error.into()),
         };
         if FileType::from_raw_mode(rustix::fs::fstat(&child)?.st_mode) != FileType::Symlink {
-            at.names.push(name);
+            at.existing.push(name);
             at.parent = Some(std::mem::replace(&mut at.handle, child));
             continue;
         }
@@ -100,34 +100,33 @@ pub fn resolve(roots: &[Arc<Root>], absolute: &Path) -> Result<Resolved, Resolve
         }
         let target = read_link(&child)?;
         if target.is_absolute() {
-            let whole = target.join(todo.iter().collect::<PathBuf>());
-            let (root, rest) = enter(roots, &whole).ok_or(ResolveError::Outside)?;
-            (at, todo) = (start(root)?, rest);
+            (at, rest) = start_again(roots, &target.join(rest.iter().collect::<PathBuf>()))?;
         } else {
             for part in names_of(&target).into_iter().rev() {
-                todo.push_front(part);
+                rest.push_front(part);
             }
         }
     }
     Ok(at)
 }
 
-/// The root that a path leads into, and the names that remain. Roots are tried from the outermost inwards, because a
-/// path is read from the left; above them, where nothing can be exchanged by an agent, `..` is plain text.
-pub fn enter(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<OsString>)> {
-    by_text(roots, absolute).or_else(|| {
-        // The way to a root may lead over links that lie outside, as /tmp does on some systems.
+/// The root that an absolute path leads into, and the names that remain below it. Roots are tried from the outermost
+/// inwards, because a path is read from the left. Above the roots a `..` is resolved as text, because an agent cannot
+/// exchange anything there.
+pub fn split_at_root(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<OsString>)> {
+    split_by_text(roots, absolute).or_else(|| {
+        // The path to a root may lead over links that lie outside, as /tmp does on some systems.
         let real = absolute.ancestors().find_map(|part| {
             let real = part.canonicalize().ok()?;
             Some(real.join(absolute.strip_prefix(part).ok()?))
         })?;
-        by_text(roots, &real)
+        split_by_text(roots, &real)
     })
 }
 
-/// A root below another's name that does not lie in it, as a project below `/tmp` where `/tmp` is the session's own, is met
-/// on the way and goes first.
-fn by_text(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<OsString>)> {
+/// A project below `/tmp` is a root whose path lies below another root's path (the session's own `/tmp`), but whose
+/// directory does not lie in that root's directory. Such an inner root takes precedence.
+fn split_by_text(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<OsString>)> {
     let mut so_far = PathBuf::from("/");
     let mut components = absolute.components();
     let mut entered: Option<(Arc<Root>, VecDeque<OsString>)> = None;
@@ -149,20 +148,26 @@ fn by_text(roots: &[Arc<Root>], absolute: &Path) -> Option<(Arc<Root>, VecDeque<
 }
 
 fn names_of(path: &Path) -> Vec<OsString> {
-    let relevant = |component: Component<'_>| match component {
+    let name = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
         Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
     };
-    path.components().filter_map(relevant).collect()
+    path.components().filter_map(name).collect()
 }
 
 fn start(root: Arc<Root>) -> Result<Resolved, ResolveError> {
     let handle = root.directory().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
-    Ok(Resolved { root, names: Vec::new(), handle, parent: None, missing: Vec::new() })
+    Ok(Resolved { root, existing: Vec::new(), handle, parent: None, missing: Vec::new() })
 }
 
-/// The directory at these names and its parent, after a step back.
+/// Begins anew at the root that another absolute path leads into.
+fn start_again(roots: &[Arc<Root>], absolute: &Path) -> Result<(Resolved, VecDeque<OsString>), ResolveError> {
+    let (root, rest) = split_at_root(roots, absolute).ok_or(ResolveError::Outside)?;
+    Ok((start(root)?, rest))
+}
+
+/// Opens the directory at these names again, and its parent, after a `..`.
 fn reopen(root: &Root, names: &[OsString]) -> Result<(Option<OwnedFd>, OwnedFd), ResolveError> {
     let mut handle = root.directory().try_clone_to_owned().map_err(|_| Errno::MFILE)?;
     let mut parent = None;
@@ -179,21 +184,15 @@ fn read_link(link: &OwnedFd) -> Result<PathBuf, ResolveError> {
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
-/// Whether a name in a directory is still the very thing behind a handle.
-pub fn is_still(directory: impl AsFd, name: &std::ffi::OsStr, stat: &rustix::fs::Stat) -> bool {
-    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-        .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
 
-    /// Without any `openat2`: the promise of the fallback.
+    /// The guarantee of the fallback, which does not use `openat2`.
     #[test]
-    fn the_careful_way_stays_beneath_the_roots() {
+    fn resolving_name_by_name_stays_beneath_the_roots() {
         let world = tempfile::tempdir().unwrap();
         let base = world.path().canonicalize().unwrap();
         for directory in ["w/a/b", "x", "out"] {
@@ -207,7 +206,7 @@ mod tests {
         symlink("b/../b/f", base.join("w/a/stay")).unwrap();
         symlink("round", base.join("w/round")).unwrap();
         let roots: Vec<Arc<Root>> =
-            ["w", "x"].iter().map(|name| Arc::new(Root::open(&base.join(name)).unwrap())).collect();
+            ["w", "x"].iter().map(|name| Arc::new(Root::as_written(&base.join(name)).unwrap())).collect();
         let rows = [
             ("w/a/b/f", Ok("w/a/b/f")),
             ("w/a/stay", Ok("w/a/b/f")),
@@ -227,12 +226,13 @@ mod tests {
             ("w/a/b/f/g", Err("not a directory")),
         ];
         for (path, want) in rows {
-            let got = resolve(&roots, &base.join(path)).map(|reached| reached.path()).map_err(|error| match error {
-                ResolveError::Outside => "outside",
-                ResolveError::Os(Errno::LOOP) => "loop",
-                ResolveError::Os(Errno::NOTDIR) => "not a directory",
-                ResolveError::Os(_) => "other",
-            });
+            let got =
+                resolve(&roots, &base.join(path)).map(|resolved| resolved.names().agent).map_err(|error| match error {
+                    ResolveError::Outside => "outside",
+                    ResolveError::Os(Errno::LOOP) => "loop",
+                    ResolveError::Os(Errno::NOTDIR) => "not a directory",
+                    ResolveError::Os(_) => "other",
+                });
             assert_eq!(got, want.map(|path| base.join(path)), "{path}");
         }
     }

@@ -2,15 +2,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::resolve::Resolved;
 use super::{PathHandle, RequestedPath, Scope};
 use crate::files::FileError;
 
-/// A place to write: a directory handle, a name in it, and what stands there now. Links are resolved, so a write never
-/// replaces one.
+/// A place to write to: a directory handle, a name in that directory, and the file that has this name now. Links have been
+/// resolved, so a write never replaces a link.
 #[derive(Debug)]
 pub struct Target {
     path: PathBuf,
@@ -22,28 +22,29 @@ pub struct Target {
 }
 
 impl Target {
-    /// Finds the place; nothing is made yet, and nothing outside the scope is touched.
-    pub fn find(scope: &Scope, asked: &RequestedPath) -> Result<Self, FileError> {
-        let is_directory = || FileError::IsDirectory { path: asked.text().to_owned() };
-        let reached = scope.reach(asked)?;
-        let (path, below) = (reached.path(), reached.below());
-        let Resolved { root, mut names, mut missing, handle, parent } = reached;
+    /// Finds the place. This creates nothing and touches nothing outside the scope.
+    pub fn find(scope: &Scope, requested: &RequestedPath) -> Result<Self, FileError> {
+        let is_directory = || FileError::IsDirectory { path: requested.text().to_owned() };
+        let resolved = scope.resolve(requested)?;
+        let dual_path = resolved.names();
+        let path = dual_path.agent.clone();
+        let Resolved { mut existing, mut missing, handle, parent, .. } = resolved;
         if let Some(name) = missing.pop() {
-            if asked.text().ends_with('/') {
+            if requested.text().ends_with('/') {
                 return Err(is_directory());
             }
             return Ok(Self { path, directory: handle, missing, name, existing: None });
         }
-        let (Some(name), Some(directory)) = (names.pop(), parent) else { return Err(is_directory()) };
+        let (Some(name), Some(directory)) = (existing.pop(), parent) else { return Err(is_directory()) };
         let existing =
-            PathHandle::new(handle, &root, &below).map_err(|error| FileError::os("look at", asked.text(), error))?;
+            PathHandle::new(handle, dual_path).map_err(|error| FileError::os("look at", requested.text(), error))?;
         if existing.is_directory() {
             return Err(is_directory());
         }
         Ok(Self { path, directory, missing, name, existing: Some(existing) })
     }
 
-    /// Where the file lies or will lie, links resolved.
+    /// Where the file is or will be, with links resolved, as agents know it.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -60,7 +61,13 @@ impl Target {
         self.existing.as_ref()
     }
 
-    /// Makes the missing directories, durably, and gives back the one that the file goes into.
+    /// Whether the name still belongs to the file with this device and inode number.
+    pub fn still_names(&self, stat: &Stat) -> bool {
+        rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|now| now.st_ino == stat.st_ino && now.st_dev == stat.st_dev)
+    }
+
+    /// Makes the missing directories durably and returns the directory that the file goes into.
     pub fn make_parents(&self) -> rustix::io::Result<OwnedFd> {
         let mut at = rustix::io::fcntl_dupfd_cloexec(&self.directory, 0)?;
         for name in &self.missing {
@@ -76,7 +83,7 @@ impl Target {
     }
 }
 
-/// Names in a directory survive a crash only once the directory itself is on disk.
+/// Syncs a directory to disk: a new name in it survives a crash only after that.
 pub fn sync_directory(directory: BorrowedFd<'_>) -> rustix::io::Result<()> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, ".", flags, Mode::empty()) {
@@ -85,7 +92,7 @@ pub fn sync_directory(directory: BorrowedFd<'_>) -> rustix::io::Result<()> {
             Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             other => other,
         },
-        // One may write into a directory without being allowed to list it.
+        // A user may be allowed to write into a directory but not to list it.
         Err(Errno::ACCESS) => Ok(()),
         Err(error) => Err(error),
     }

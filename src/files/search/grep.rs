@@ -1,5 +1,6 @@
-//! Text in files, with ripgrep's searcher: first every file is counted, in parallel; then the files of the page that is
-//! shown are read again for their lines. So the order is stable and memory does not grow with what matches.
+//! Searches text in files, with ripgrep's searcher. A first pass counts the matches of every file, in parallel. A second pass
+//! reads the files of the requested page again for their lines. So the order is stable, and memory does not grow with the
+//! number of matches.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -23,29 +24,31 @@ use crate::files::interrupt::Reason;
 use crate::files::{FileError, Interrupt, Scope, SearchFiles};
 use crate::gate::Permitted;
 
-/// What zero hits are worth in additional time.
+/// How long the count of matches in ignored paths may take, which is made when nothing else matches.
 const IGNORED_PATIENCE: Duration = Duration::from_secs(3);
-/// What a page may take when the search itself has used up its time.
+/// How long the second pass may take when the first one has used up the time.
 const PAGE_PATIENCE: Duration = Duration::from_secs(3);
-/// A line or a multi-line file longer than this is not searched.
+/// A longer line is not searched, nor a longer file if the pattern may cross lines.
 const LONGEST_BUFFER: usize = 256 << 20;
 
-/// A page of what was found.
+/// One page of the matches.
 #[derive(Debug, Default)]
 pub struct GrepPage {
-    pub page: Vec<FileMatches>,
-    /// GrepPage and files with matches in all.
-    pub matches: usize,
-    pub files: usize,
+    pub files: Vec<FileMatches>,
+    /// How many matches there are in all.
+    pub total_matches: usize,
+    /// How many files have matches.
+    pub total_files: usize,
     pub searched: usize,
     pub binaries: usize,
     pub unreadable: usize,
-    /// GrepPage where ignore files keep the search out, counted when there are none elsewhere; whether that is all of them.
-    pub ignored: Option<(usize, bool)>,
+    /// The matches in ignored paths, counted when there are none elsewhere.
+    pub ignored: Option<IgnoredMatches>,
     /// Whether time ran out before everything was searched.
     pub partial: bool,
 }
 
+/// The matches of one file.
 #[derive(Debug)]
 pub struct FileMatches {
     pub path: PathBuf,
@@ -53,45 +56,52 @@ pub struct FileMatches {
     pub lines: Vec<ResultLine>,
 }
 
+#[derive(Debug)]
+pub struct IgnoredMatches {
+    pub count: usize,
+    /// Whether there was time to count all of them.
+    pub complete: bool,
+}
+
 /// Searches one file or everything below a directory.
 pub fn grep(
     permitted: &Permitted<SearchFiles>,
     query: &TextQuery,
     scope: &Scope,
-    stop: &Interrupt,
+    interrupt: &Interrupt,
 ) -> Result<GrepPage, FileError> {
-    let walk = Walk::new(&permitted.entry, scope.deny());
+    let walk = Walk::new(&permitted.handle, scope.deny());
     let mut search = Search {
         walk: &walk,
         query,
         matcher: query.matcher()?,
-        files: query.files(permitted.entry.path())?,
+        files: query.files(permitted.handle.path())?,
         only: None,
-        stop,
+        interrupt,
     };
-    if !permitted.entry.is_directory() {
-        search.only = Some(permitted.entry.open(permitted.asked.text(), OFlags::RDONLY)?);
+    if !permitted.handle.is_directory() {
+        search.only = Some(permitted.handle.open(permitted.requested.text(), OFlags::RDONLY)?);
     }
     let mut counted = search.count(if query.no_ignore { IgnoreFiles::Bypassed } else { IgnoreFiles::Respected }, None);
     counted.hits.sort();
-    let mut found = GrepPage {
-        matches: counted.hits.iter().map(|(_, count)| count).sum(),
-        files: counted.hits.len(),
+    let mut page = GrepPage {
+        total_matches: counted.hits.iter().map(|(_, count)| count).sum(),
+        total_files: counted.hits.len(),
         searched: counted.searched.into_inner(),
         binaries: counted.binaries.into_inner(),
         unreadable: counted.unreadable.into_inner(),
-        partial: stop.reason().is_some(),
+        partial: interrupt.reason().is_some(),
         ..GrepPage::default()
     };
-    if found.matches == 0 && !query.no_ignore && !found.partial && search.only.is_none() {
-        found.ignored = Some(search.count_ignored());
+    if page.total_matches == 0 && !query.no_ignore && !page.partial && search.only.is_none() {
+        page.ignored = Some(search.count_ignored());
     }
-    // What was found in time is shown, also when time ran out.
-    let showing = stop.afresh(PAGE_PATIENCE);
-    found.page = Search { stop: &showing, ..search }.page(&counted.hits)?;
-    match stop.reason() {
+    // When time ran out, the matches that were found so far are shown.
+    let second_pass = interrupt.afresh(PAGE_PATIENCE);
+    page.files = Search { interrupt: &second_pass, ..search }.lines_of_page(&counted.hits)?;
+    match interrupt.reason() {
         Some(Reason::Cancelled) => Err(FileError::Cancelled),
-        _ => Ok(found),
+        _ => Ok(page),
     }
 }
 
@@ -100,13 +110,15 @@ struct Search<'a> {
     query: &'a TextQuery,
     matcher: RegexMatcher,
     files: (Types, Override),
-    /// The file, when the search is about a single one.
+    /// The file, when the agent named a file and not a directory.
     only: Option<File>,
-    stop: &'a Interrupt,
+    interrupt: &'a Interrupt,
 }
 
+/// The result of the first pass.
 #[derive(Default)]
 struct Counted {
+    /// Files with matches and how many they have.
     hits: Vec<(PathBuf, usize)>,
     searched: AtomicUsize,
     binaries: AtomicUsize,
@@ -114,13 +126,14 @@ struct Counted {
 }
 
 impl Search<'_> {
-    fn count(&self, ignore_files: IgnoreFiles, not: Option<&HashSet<PathBuf>>) -> Counted {
+    /// The first pass. It leaves out the files in `except`.
+    fn count(&self, ignore_files: IgnoreFiles, except: Option<&HashSet<PathBuf>>) -> Counted {
         let mut counted = Counted::default();
         let hits = Mutex::new(Vec::new());
         let one = |searcher: &mut Searcher, relative: &Path| {
             let mut count = Count::default();
             match self.read(searcher, relative, &mut count) {
-                Err(_) if self.stop.reason().is_some() => 0,
+                Err(_) if self.interrupt.reason().is_some() => 0,
                 Err(_) => counted.unreadable.fetch_add(1, Ordering::Relaxed),
                 Ok(()) if count.binary && self.only.is_none() => counted.binaries.fetch_add(1, Ordering::Relaxed),
                 Ok(()) => {
@@ -135,12 +148,12 @@ impl Search<'_> {
         if self.only.is_some() {
             one(&mut self.searcher(false), Path::new(""));
         } else {
-            self.walk.run(ignore_files, self.stop, || {
+            self.walk.run(ignore_files, self.interrupt, || {
                 let mut searcher = self.searcher(false);
                 let one = &one;
-                move |found| {
-                    if self.wants(found) && not.is_none_or(|not| !not.contains(found.relative)) {
-                        one(&mut searcher, found.relative);
+                move |visited| {
+                    if self.wants(visited) && except.is_none_or(|except| !except.contains(visited.relative)) {
+                        one(&mut searcher, visited.relative);
                     }
                 }
             });
@@ -149,24 +162,24 @@ impl Search<'_> {
         counted
     }
 
-    /// What the pattern would find where ignore files keep the search out.
-    fn count_ignored(&self) -> (usize, bool) {
+    /// Counts the matches in paths that ignore files exclude.
+    fn count_ignored(&self) -> IgnoredMatches {
         let searched = Mutex::new(HashSet::new());
-        self.walk.run(IgnoreFiles::Respected, self.stop, || {
-            |found: &Visited<'_>| {
-                searched.locked().insert(found.relative.to_owned());
+        self.walk.run(IgnoreFiles::Respected, self.interrupt, || {
+            |visited: &Visited<'_>| {
+                searched.locked().insert(visited.relative.to_owned());
             }
         });
         let searched = unlocked(searched);
-        let brief = self.stop.at_most(IGNORED_PATIENCE);
+        let brief = self.interrupt.at_most(IGNORED_PATIENCE);
         let beyond =
-            Search { matcher: self.matcher.clone(), files: self.files.clone(), only: None, stop: &brief, ..*self };
+            Search { matcher: self.matcher.clone(), files: self.files.clone(), only: None, interrupt: &brief, ..*self };
         let counted = beyond.count(IgnoreFiles::Bypassed, Some(&searched));
-        (counted.hits.iter().map(|(_, count)| count).sum(), brief.reason().is_none())
+        IgnoredMatches { count: counted.hits.iter().map(|(_, count)| count).sum(), complete: brief.reason().is_none() }
     }
 
-    /// The files of the page, with the lines it shows of each.
-    fn page(&self, hits: &[(PathBuf, usize)]) -> Result<Vec<FileMatches>, FileError> {
+    /// The second pass: the files of the page, with the lines that are shown of each.
+    fn lines_of_page(&self, hits: &[(PathBuf, usize)]) -> Result<Vec<FileMatches>, FileError> {
         let mut page = Vec::new();
         let (mut skip, mut take) = (self.query.offset, self.query.max_results);
         let mut searcher = self.searcher(true);
@@ -178,24 +191,24 @@ impl Search<'_> {
                 continue;
             }
             let lines = self.query.mode.lines(*count, passed, taken);
-            let mut collect = Collect { matcher: &self.matcher, skip: lines.0, take: lines.1, shown: Vec::new() };
+            let mut collect = Collect { matcher: &self.matcher, skip: lines.0, take: lines.1, lines: Vec::new() };
             if lines.1 > 0 {
-                // A file that has gone since it was counted has no lines to show.
+                // A file that was removed since the first pass has no lines to show.
                 let _ = self.read(&mut searcher, relative, &mut collect);
             }
-            if self.stop.reason() == Some(Reason::Cancelled) {
+            if self.interrupt.reason() == Some(Reason::Cancelled) {
                 return Err(FileError::Cancelled);
             }
-            page.push(FileMatches { path: self.walk.shown(relative), count: *count, lines: collect.shown });
+            page.push(FileMatches { path: self.walk.agent_path(relative), count: *count, lines: collect.lines });
         }
         Ok(page)
     }
 
-    fn wants(&self, found: &Visited<'_>) -> bool {
+    fn wants(&self, visited: &Visited<'_>) -> bool {
         let (types, globs) = &self.files;
-        found.kind.is_some_and(|kind| kind.is_file())
-            && !types.matched(found.relative, false).is_ignore()
-            && !globs.matched(found.relative, false).is_ignore()
+        visited.kind.is_some_and(|kind| kind.is_file())
+            && !types.matched(visited.relative, false).is_ignore()
+            && !globs.matched(visited.relative, false).is_ignore()
     }
 
     fn read<S: Sink<Error = std::io::Error>>(
@@ -211,12 +224,12 @@ impl Search<'_> {
             }
             None => File::from(self.walk.open(relative)?),
         };
-        searcher.search_reader(&self.matcher, Interruptible { inner: file, stop: self.stop }, sink)
+        searcher.search_reader(&self.matcher, Interruptible { inner: file, interrupt: self.interrupt }, sink)
     }
 
     fn searcher(&self, for_lines: bool) -> Searcher {
         let context = if for_lines { self.query.context() } else { 0 };
-        // A file that was named is searched whatever it holds.
+        // A file that the agent named is searched even if it is binary.
         let binary = if self.only.is_some() { BinaryDetection::convert(0) } else { BinaryDetection::quit(0) };
         SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())

@@ -1,4 +1,5 @@
-//! What a search keeps of a file: how many lines match, or the matching lines of one page.
+//! What a search keeps of a file: the number of matches ([`Count`]), or the matching lines of one page ([`Collect`]). A sink
+//! is what ripgrep's searcher reports matches to.
 
 use std::io::{self, Read};
 
@@ -8,10 +9,10 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
 use crate::files::Interrupt;
 
-/// Characters of a line that are shown, around the match.
+/// How many characters of a line are shown, around the match.
 pub const LONGEST_LINE: usize = 500;
 
-/// Counts, and notices a binary.
+/// Counts the matches of a file, and notices whether it is binary.
 #[derive(Debug, Default)]
 pub struct Count {
     pub matches: usize,
@@ -32,7 +33,7 @@ impl Sink for Count {
     }
 }
 
-/// One line of a page.
+/// One line of a file's results.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ResultLine {
     Match {
@@ -43,18 +44,18 @@ pub enum ResultLine {
         number: u64,
         text: String,
     },
-    /// Lines between are not shown.
+    /// Lines that are not shown.
     Gap,
 }
 
-/// Collects the matches of a page, with what surrounds them.
+/// Collects the matching lines of a page, with the lines around them.
 pub struct Collect<'a> {
     pub matcher: &'a RegexMatcher,
-    /// Matches that belong to an earlier page.
+    /// How many matches belong to an earlier page.
     pub skip: usize,
-    /// Matches that belong to this one.
+    /// How many matches belong to this page.
     pub take: usize,
-    pub shown: Vec<ResultLine>,
+    pub lines: Vec<ResultLine>,
 }
 
 impl Sink for Collect<'_> {
@@ -63,7 +64,7 @@ impl Sink for Collect<'_> {
     fn matched(&mut self, searcher: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         if self.skip > 0 {
             self.skip -= 1;
-            self.shown.clear();
+            self.lines.clear();
             return Ok(true);
         }
         if self.take == 0 {
@@ -75,30 +76,30 @@ impl Sink for Collect<'_> {
         let at = self.matcher.find(found.bytes()).ok().flatten().map_or(0, |at| at.start());
         let mut offset = 0;
         for (number, line) in (first..).zip(found.bytes().split_inclusive(|byte| *byte == terminator)) {
-            self.shown.push(ResultLine::Match { number, text: clip(line, at.saturating_sub(offset)) });
+            self.lines.push(ResultLine::Match { number, text: clip(line, at.saturating_sub(offset)) });
             offset += line.len();
         }
-        // Whatever follows the last match of the page is still its context.
+        // The lines after the last match of the page are still its context.
         Ok(self.take > 0 || searcher.after_context() > 0)
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> io::Result<bool> {
         if self.skip == 0 {
             let number = context.line_number().unwrap_or(0);
-            self.shown.push(ResultLine::Context { number, text: clip(context.bytes(), 0) });
+            self.lines.push(ResultLine::Context { number, text: clip(context.bytes(), 0) });
         }
         Ok(true)
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        if !self.shown.is_empty() {
-            self.shown.push(ResultLine::Gap);
+        if !self.lines.is_empty() {
+            self.lines.push(ResultLine::Gap);
         }
         Ok(self.take > 0)
     }
 }
 
-/// The line without its ending; of a long one, what surrounds the byte `at`.
+/// The line without its ending. Of a long line, only the part around the byte `at`.
 pub fn clip(line: &[u8], at: usize) -> String {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -108,23 +109,23 @@ pub fn clip(line: &[u8], at: usize) -> String {
         return text.into_owned();
     }
     let before = String::from_utf8_lossy(&line[..at.min(line.len())]).chars().count();
-    // Two of the characters say that something is left out.
+    // Two characters are needed for the ellipses.
     let room = LONGEST_LINE - 2;
     let start = before.saturating_sub(room / 3).min(count - room);
     let part: String = text.chars().skip(start).take(room).collect();
     format!("{}{part}{}", if start > 0 { "…" } else { "" }, if start + room < count { "…" } else { "" })
 }
 
-/// Reads until told to stop, so that a huge file cannot outlast the time a search has.
+/// A reader that fails once the search is interrupted, so that a huge file cannot outlast the time a search has.
 pub struct Interruptible<'a, R> {
     pub inner: R,
-    pub stop: &'a Interrupt,
+    pub interrupt: &'a Interrupt,
 }
 
 impl<R: Read> Read for Interruptible<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.stop.is_due() {
-            return Err(io::Error::other("stopped"));
+        if self.interrupt.is_due() {
+            return Err(io::Error::other("interrupted"));
         }
         self.inner.read(buffer)
     }

@@ -6,7 +6,7 @@ use ignore::types::{Types, TypesBuilder};
 
 use crate::files::FileError;
 
-/// What text is looked for, where, and how much of it is shown.
+/// Which text to search in which files, and which page of the matches to show.
 #[derive(Clone, Debug)]
 pub struct TextQuery {
     pub pattern: String,
@@ -21,27 +21,28 @@ pub struct TextQuery {
     pub no_ignore: bool,
 }
 
-/// What is shown of a file that matches.
+/// What is shown of a file with matches.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum GrepMode {
-    /// Its count and its first match.
+    /// The number of matches and the first match.
     #[default]
     Files,
-    /// Its matching lines.
+    /// The matching lines.
     Content,
-    /// Its count.
+    /// The number of matches.
     Count,
 }
 
 impl GrepMode {
-    /// How many results of a file with `count` matches are before the page, and how many on it.
+    /// How many results of a file with `count` matches lie before the page, and how many on it. The page leaves out `skip`
+    /// results and has room for `take`.
     pub fn share(self, count: usize, skip: usize, take: usize) -> (usize, usize) {
         let results = if self == Self::Content { count } else { 1 };
         let passed = results.min(skip);
         (passed, (results - passed).min(take))
     }
 
-    /// Which of its matches are shown as lines: how many are left out first, and how many follow.
+    /// Which matches of a file are shown as lines: how many are left out first, and how many follow.
     pub fn lines(self, count: usize, passed: usize, taken: usize) -> (usize, usize) {
         match self {
             Self::Files => (0, 1),
@@ -52,7 +53,7 @@ impl GrepMode {
 }
 
 impl TextQuery {
-    /// A pattern that names a line ending can match across lines only.
+    /// Whether a match may cross lines. A pattern that contains a line ending cannot match otherwise.
     pub fn is_multiline(&self) -> bool {
         self.multiline || self.pattern.contains('\n') || self.pattern.contains("\\n")
     }
@@ -75,12 +76,12 @@ impl TextQuery {
             Ok(matcher) => Ok(matcher),
             Err(error) => bad(
                 format!("invalid pattern: {error}"),
-                "It is a regular expression: escape ( ) [ ] { } . * + ? | ^ $ \\ to match them as text.",
+                "The pattern is a regular expression: escape ( ) [ ] { } . * + ? | ^ $ \\ to match them as text.",
             ),
         }
     }
 
-    /// Which files are searched: by type and by glob. The glob only narrows: it does not bring ignored files back.
+    /// Which files are searched, by type and by glob. The glob only narrows the search; it does not include ignored files.
     pub fn files(&self, base: &Path) -> Result<(Types, Override), FileError> {
         let mut types = TypesBuilder::new();
         types.add_defaults();
@@ -91,7 +92,9 @@ impl TextQuery {
                 let hint = near.map(|name| format!("Did you mean \"{name}\"? ")).unwrap_or_default();
                 return Err(FileError::BadSearch {
                     message: format!("unknown file type \"{kind}\""),
-                    hint: format!("{hint}Types are those of ripgrep: rust, py, js, ts, go, java, c, cpp, md, json, …"),
+                    hint: format!(
+                        "{hint}The types are those of ripgrep: rust, py, js, ts, go, java, c, cpp, md, json, …"
+                    ),
                 });
             }
             types.select(kind);
@@ -108,7 +111,7 @@ impl TextQuery {
 fn bad_glob(glob: &str, error: &ignore::Error) -> FileError {
     FileError::BadSearch {
         message: format!("invalid glob {glob:?}: {error}"),
-        hint: "A glob is like *.rs, src/**/*.ts or !*.min.js.".to_owned(),
+        hint: "Examples of globs: *.rs, src/**/*.ts, !*.min.js.".to_owned(),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Going through everything below a directory, on all cores, with ripgrep's walker.
+//! Visits everything below a directory, on all cores, with ripgrep's walker.
 //!
-//! The walker works with path names, so what it reports is only a hint: whatever is shown or read is opened again beneath
-//! the handle of the directory, without links. A directory that is exchanged meanwhile yields nothing.
+//! The walker works with path names, and a command can exchange a directory between two of its steps. So what the walker
+//! reports is only a hint: a file is opened again beneath the handle of the directory, without following links, before
+//! anything of it is shown or read. An exchanged directory yields nothing.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -13,15 +14,14 @@ use rustix::fs::{AtFlags, OFlags, Stat};
 use crate::files::scope::beneath;
 use crate::files::{DenyGlobs, Interrupt, PathHandle};
 
-/// A directory to go through.
+/// A walk through one directory.
 pub struct Walk<'a> {
-    entry: &'a PathHandle,
+    top: &'a PathHandle,
     deny: &'a DenyGlobs,
-    /// Where to begin below it.
-    from: PathBuf,
+    /// The part of the directory where the walk begins.
+    begin: PathBuf,
 }
 
-/// Whether ignore files are respected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IgnoreFiles {
     Respected,
@@ -30,38 +30,37 @@ pub enum IgnoreFiles {
 
 /// One name below the directory.
 pub struct Visited<'a> {
-    /// From the directory.
+    /// The path from the directory.
     pub relative: &'a Path,
     pub kind: Option<std::fs::FileType>,
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(entry: &'a PathHandle, deny: &'a DenyGlobs) -> Self {
-        Self { entry, deny, from: PathBuf::new() }
+    pub fn new(top: &'a PathHandle, deny: &'a DenyGlobs) -> Self {
+        Self { top, deny, begin: PathBuf::new() }
     }
 
-    /// Only what lies below this part: nothing else can match.
+    /// Visits this part of the directory only.
     #[must_use]
-    pub fn only_below(mut self, from: PathBuf) -> Self {
-        self.from = from;
-        self
+    pub fn only_below(self, part: &Path) -> Self {
+        Self { begin: part.to_owned(), ..self }
     }
 
-    /// The name agents know something by.
-    pub fn shown(&self, relative: &Path) -> PathBuf {
-        self.entry.path().join(relative)
+    /// The path of something below the directory, as agents know it. An empty path is the top itself, which may be a file.
+    pub fn agent_path(&self, relative: &Path) -> PathBuf {
+        self.top.names().join(relative).agent
     }
 
-    /// Calls a visitor, one of which every thread makes for itself, for each name. `.git` and denied names are left out.
+    /// Calls a visitor for each name. Every thread makes a visitor of its own. `.git` and denied names are left out.
     pub fn run<V: FnMut(&Visited<'_>) + Send>(
         &self,
         ignore_files: IgnoreFiles,
-        stop: &Interrupt,
+        interrupt: &Interrupt,
         make_visitor: impl Fn() -> V,
     ) {
         let respect = ignore_files == IgnoreFiles::Respected;
-        let (deny, real, shown) = (self.deny.clone(), self.entry.real().to_owned(), self.entry.path().to_owned());
-        let mut builder = WalkBuilder::new(self.entry.real().join(&self.from));
+        let (deny, names) = (self.deny.clone(), self.top.names().clone());
+        let mut builder = WalkBuilder::new(self.top.real().join(&self.begin));
         builder
             .hidden(false)
             .require_git(false)
@@ -72,13 +71,8 @@ impl<'a> Walk<'a> {
             .git_exclude(respect)
             .threads(std::thread::available_parallelism().map_or(2, usize::from).min(12))
             .filter_entry(move |entry| {
-                if entry.depth() == 0 {
-                    return true;
-                }
-                // By either name, as in `PathHandle::hides`, which cannot be borrowed here.
-                let below = || entry.path().strip_prefix(&real).unwrap_or(entry.path());
-                let denied = || deny.hides(entry.path()) || real != shown && deny.hides(&shown.join(below()));
-                entry.file_name() != OsStr::new(".git") && (deny.is_empty() || !denied())
+                let below = entry.path().strip_prefix(&names.real).unwrap_or(entry.path());
+                entry.depth() == 0 || entry.file_name() != OsStr::new(".git") && !names.is_denied_below(&deny, below)
             });
         if respect {
             builder.add_custom_ignore_filename(".rgignore");
@@ -86,12 +80,12 @@ impl<'a> Walk<'a> {
         builder.build_parallel().run(|| {
             let mut visit = make_visitor();
             Box::new(move |entry| {
-                if stop.is_due() {
+                if interrupt.is_due() {
                     return WalkState::Quit;
                 }
                 if let Ok(entry) = entry
                     && entry.depth() > 0
-                    && let Ok(relative) = entry.path().strip_prefix(self.entry.real())
+                    && let Ok(relative) = entry.path().strip_prefix(self.top.real())
                 {
                     visit(&Visited { relative, kind: entry.file_type() });
                 }
@@ -100,19 +94,19 @@ impl<'a> Walk<'a> {
         });
     }
 
-    /// Opens the content of what the walker named, if it is really there.
+    /// Opens a visited file for its content, if it really lies beneath the directory.
     pub fn open(&self, relative: &Path) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        beneath::open_without_links(self.entry.handle(), relative, flags)
+        beneath::open_without_links(self.top, relative, flags)
     }
 
-    /// Looks at what the walker named, quickly: as much a hint as the name itself.
-    pub fn glance(&self, relative: &Path) -> rustix::io::Result<Stat> {
-        rustix::fs::statat(self.entry.handle(), relative, AtFlags::SYMLINK_NOFOLLOW)
+    /// The metadata of a visited name. It is quick and, like the name, only a hint: see [`Walk::exists`].
+    pub fn stat(&self, relative: &Path) -> rustix::io::Result<Stat> {
+        rustix::fs::statat(self.top, relative, AtFlags::SYMLINK_NOFOLLOW)
     }
 
-    /// Whether what the walker named is really there.
-    pub fn holds(&self, relative: &Path) -> bool {
-        beneath::open_without_links(self.entry.handle(), relative, OFlags::PATH).is_ok()
+    /// Whether a visited name really exists beneath the directory.
+    pub fn exists(&self, relative: &Path) -> bool {
+        beneath::open_without_links(self.top, relative, OFlags::PATH).is_ok()
     }
 }

@@ -1,4 +1,4 @@
-//! What became of a file between two looks at it.
+//! The difference between two versions of a file.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,23 +7,23 @@ use similar::{DiffTag, TextDiff};
 
 use crate::files::text::numbered_lines;
 
-/// Lines of a diff that are shown.
+/// How many lines of a diff are shown.
 const MOST_LINES: usize = 60;
 const CONTEXT: usize = 2;
-/// A diff is evidence, not the answer: a rough one in time is better.
+/// The diff is shown beside the answer, so a rough diff in time is better than a late one.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// The difference, from the old picture to the new one.
+/// What changed from the old version to the new one.
 #[derive(Debug)]
 pub struct Diff {
-    /// Lines of the new picture that are not as they were, from 0; empty where lines only went away.
+    /// The lines of the new version that changed, counted from 0. A range is empty where lines were only removed.
     pub lines: Vec<Range<usize>>,
     /// A unified diff, bounded.
     pub text: String,
 }
 
 impl Diff {
-    /// Whether these lines of the new picture changed, or something between them went away.
+    /// Whether one of these lines of the new version changed, or lines between them were removed.
     pub fn touches(&self, lines: &Range<usize>) -> bool {
         self.lines.iter().any(|changed| {
             if changed.is_empty() {
@@ -55,20 +55,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_touches_the_lines_it_is_in() {
-        let changes = between(b"a\nb\nc\nd\n", b"a\nB\nc\nd\n");
-        assert_eq!((changes.lines.len(), changes.lines[0].clone()), (1, 1..2));
-        assert_eq!(changes.text, "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d");
+    fn a_diff_touches_the_lines_that_changed() {
+        let diff = between(b"a\nb\nc\nd\n", b"a\nB\nc\nd\n");
+        assert_eq!((diff.lines.len(), diff.lines[0].clone()), (1, 1..2));
+        assert_eq!(diff.text, "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d");
         for (lines, touched) in [(0..1, false), (1..2, true), (0..2, true), (2..4, false)] {
-            assert_eq!(changes.touches(&lines), touched, "{lines:?}");
+            assert_eq!(diff.touches(&lines), touched, "{lines:?}");
         }
     }
 
     #[test]
-    fn what_went_away_between_two_lines_touches_both_together() {
-        let changes = between(b"a\nb\nc\n", b"a\nc\n");
+    fn a_line_removed_between_two_lines_touches_both_together() {
+        let diff = between(b"a\nb\nc\n", b"a\nc\n");
         for (lines, touched) in [(0..1, false), (1..2, false), (0..2, true)] {
-            assert_eq!(changes.touches(&lines), touched, "{lines:?}");
+            assert_eq!(diff.touches(&lines), touched, "{lines:?}");
         }
     }
 }

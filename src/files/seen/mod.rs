@@ -1,6 +1,11 @@
-//! What the agent has seen: each file as this session last read or wrote it ([`SeenFiles`]), and what became of it since.
+//! What the agent has seen: every file as this session last read or wrote it ([`SeenFiles`]), and how a file has changed
+//! since ([`Drift`], with its [`diff`]).
 
 pub mod diff;
-pub mod seen_files;
+mod drift;
+mod seen_files;
+mod signature;
 
-pub use seen_files::SeenFiles;
+pub use drift::Drift;
+pub use seen_files::{LARGEST_CONTENT, LastSeen, SeenFiles};
+pub use signature::Signature;

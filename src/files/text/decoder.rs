@@ -2,25 +2,24 @@ use std::io::Read;
 
 use super::Encoding;
 
-/// Reads a file of a marked encoding as UTF-8, a piece at a time; bytes without a mark pass through unchanged. The mark
-/// itself is not part of the text.
+/// Reads a file that has a byte order mark as UTF-8, a piece at a time. Without a mark the bytes pass through unchanged.
 pub struct Decoder<R> {
     inner: R,
     encoding: Encoding,
-    /// Stored bytes that do not make a character yet.
+    /// Stored bytes of a character whose end has not been read yet.
     rest: Vec<u8>,
-    /// UTF-8 that has not been read yet.
+    /// Decoded text, and how much of it has been handed out.
     ready: Vec<u8>,
     given: usize,
-    over: bool,
+    at_end: bool,
 }
 
 const PIECE: usize = 64 * 1024;
 
 impl<R: Read> Decoder<R> {
-    /// `inner` must stand right after the mark.
+    /// `inner` must be positioned right after the mark, which is not part of the text.
     pub fn new(inner: R, encoding: Encoding) -> Self {
-        Self { inner, encoding, rest: Vec::new(), ready: Vec::new(), given: 0, over: false }
+        Self { inner, encoding, rest: Vec::new(), ready: Vec::new(), given: 0, at_end: false }
     }
 
     fn refill(&mut self) -> std::io::Result<()> {
@@ -29,8 +28,8 @@ impl<R: Read> Decoder<R> {
         piece.resize(before + PIECE, 0);
         let count = self.inner.read(&mut piece[before..])?;
         piece.truncate(before + count);
-        self.over = count == 0;
-        if !self.over {
+        self.at_end = count == 0;
+        if !self.at_end {
             self.rest = piece.split_off(self.complete(&piece));
         }
         self.ready = self.encoding.decode(&piece).into_owned();
@@ -38,7 +37,7 @@ impl<R: Read> Decoder<R> {
         Ok(())
     }
 
-    /// How much of a piece can be decoded now: whole units, and no first half of a pair at the end.
+    /// How many bytes of a piece can be decoded now: whole code units, without a lone first surrogate at the end.
     fn complete(&self, piece: &[u8]) -> usize {
         let whole = piece.len() / self.encoding.unit() * self.encoding.unit();
         let high = match (self.encoding, whole.checked_sub(2)) {
@@ -56,7 +55,7 @@ impl<R: Read> Read for Decoder<R> {
             return self.inner.read(buffer);
         }
         while self.given == self.ready.len() {
-            if self.over {
+            if self.at_end {
                 return Ok(0);
             }
             self.refill()?;
@@ -74,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives so many bytes at a time, so that characters fall apart.
+    /// Hands out a few bytes at a time, so that characters are cut in two.
     struct Slowly<'a>(&'a [u8], usize);
 
     impl Read for Slowly<'_> {

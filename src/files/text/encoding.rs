@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
-/// How a file's text is stored, as far as its first bytes tell. Without a byte order mark it is bytes: UTF-8 or any other
-/// superset of ASCII, which is searched and spliced as it stands.
+/// How a file's text is stored, decided by its byte order mark. A file without a mark is treated as plain bytes: UTF-8 or
+/// another superset of ASCII, searched and edited without decoding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Encoding {
     Bytes,
@@ -13,7 +13,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Longest mark first: the one of UTF-16 begins the one of UTF-32.
+    /// The longest mark is tried first, because the UTF-32 mark begins with the UTF-16 mark.
     pub fn of(head: &[u8]) -> Self {
         [Self::Utf32Le, Self::Utf32Be, Self::Utf16Le, Self::Utf16Be, Self::Utf8Bom]
             .into_iter()
@@ -32,7 +32,7 @@ impl Encoding {
         }
     }
 
-    /// Bytes of the smallest unit.
+    /// The size of a code unit, in bytes.
     pub fn unit(self) -> usize {
         match self {
             Self::Bytes | Self::Utf8Bom => 1,
@@ -41,8 +41,13 @@ impl Encoding {
         }
     }
 
-    /// The text after the mark, as UTF-8 where the encoding is known. Each unit that stands for no character becomes one
-    /// U+FFFD, so that [`Encoding::stored_length`] can count back.
+    /// The text of a whole file, without its mark.
+    pub fn text_of(self, content: &[u8]) -> Cow<'_, [u8]> {
+        self.decode(content.get(self.mark().len()..).unwrap_or_default())
+    }
+
+    /// Stored text without a mark, as UTF-8 where the encoding is known. Each invalid code unit becomes one U+FFFD, so that
+    /// [`Encoding::stored_length`] can compute how many bytes it came from.
     pub fn decode(self, body: &[u8]) -> Cow<'_, [u8]> {
         let text: String = match self {
             Self::Bytes | Self::Utf8Bom => return Cow::Borrowed(body),
@@ -65,7 +70,7 @@ impl Encoding {
         Cow::Owned(text.into_bytes())
     }
 
-    /// What [`Encoding::decode`] gave, as stored.
+    /// The stored form of decoded text.
     pub fn encode(self, text: &[u8]) -> Vec<u8> {
         if self.unit() == 1 {
             return text.to_owned();

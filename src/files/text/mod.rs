@@ -1,4 +1,4 @@
-//! Text in files: how it is encoded, and how lines are shown to an agent.
+//! Text in files: how it is encoded ([`Encoding`], [`Decoder`]), and how lines are shown to an agent ([`numbered_lines`]).
 
 mod decoder;
 mod encoding;

@@ -1,16 +1,16 @@
-//! How lines are shown to an agent: numbered, each bounded.
+//! How lines are shown to an agent: numbered, and cut where they are too long.
 
 /// Characters of a line that are shown.
 pub const LONGEST_LINE: usize = 2_000;
-/// More bytes than a shown line can have: whatever lies beyond need not be kept, only counted.
+/// More bytes than a shown line can have. Bytes beyond are counted, not kept.
 const LONGEST_KEPT: usize = LONGEST_LINE * 4 + 4;
 
-/// One line in the making, of any length at bounded memory.
+/// A line that is read piece by piece. It takes bounded memory however long the line is.
 #[derive(Debug, Default)]
 pub struct Line {
     kept: Vec<u8>,
     characters: u64,
-    /// Bytes that the character under way still lacks.
+    /// How many bytes of the current character are still to come.
     expected: u8,
     last: Option<u8>,
 }
@@ -40,7 +40,7 @@ impl Line {
         }
     }
 
-    /// The line without its ending, cut where it is too long, the cut stated.
+    /// The line without its ending. A line that is too long is cut, and the text says so.
     pub fn finish(mut self) -> String {
         if self.last == Some(b'\r') {
             self.characters -= 1;
@@ -57,14 +57,14 @@ impl Line {
     }
 }
 
-/// A whole line at once.
+/// A line as it is shown, without its ending and cut where it is too long.
 pub fn shown(line: &[u8]) -> String {
-    let mut making = Line::default();
-    making.push(line.strip_suffix(b"\n").unwrap_or(line));
-    making.finish()
+    let mut whole = Line::default();
+    whole.push(line.strip_suffix(b"\n").unwrap_or(line));
+    whole.finish()
 }
 
-/// Right-aligned number, tab, line; the numbers are as wide as the last one.
+/// Each line after its right-aligned number and a tab. All numbers are as wide as the last one.
 pub fn numbered<L: AsRef<str>>(first: u64, lines: &[L]) -> String {
     let width = (first + lines.len() as u64).saturating_sub(1).to_string().len();
     let mut text = String::new();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_shown_as_such() {
+    fn bytes_that_are_not_utf_8_become_replacement_characters() {
         assert_eq!(shown(b"caf\xE9 \xFF"), "caf\u{FFFD} \u{FFFD}");
         assert_eq!(shown(&[0x80; 5_000]).chars().take(2_000).filter(|c| *c == '\u{FFFD}').count(), 2_000);
     }

@@ -1,11 +1,11 @@
-//! Pictures: recognised by their first bytes, sent as they are, made smaller when they would be too large for a model.
+//! Pictures: recognised by their first bytes, and scaled down where they would be too large for a model.
 
 use std::io::Cursor;
 use std::path::Path;
 
 use image::{ImageFormat, ImageReader, Limits};
 
-/// A picture and its type; `note` says what was done to it.
+/// A picture for the agent. The note says how it differs from the file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Image {
     pub mime: &'static str,
@@ -13,17 +13,17 @@ pub struct Image {
     pub note: Option<String>,
 }
 
-/// A side longer than this has broken whole conversations: clients send it, models refuse it, again and again.
+/// Models refuse a picture with a longer side. Clients send it again with every turn, so it breaks the whole conversation.
 const LONGEST_SIDE: u32 = 2_000;
-/// What a larger one is scaled to: the longest side that models do not scale down themselves.
+/// A larger picture is scaled to this: the longest side that models do not scale down themselves.
 const SCALED_SIDE: u32 = 1_568;
-/// A file of a few kilobytes can claim to be gigabytes of pixels.
+/// The memory for decoding. A file of a few kilobytes can claim to hold gigabytes of pixels.
 const MOST_MEMORY: u64 = 512 * 1024 * 1024;
 
-/// The type of a picture, by its first bytes; SVG is text, so by its name.
+/// The MIME type of a picture, decided by its first bytes. SVG is text and is recognised by its name.
 pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
     let at = |offset: usize, bytes: &[u8]| head.get(offset..offset + bytes.len()) == Some(bytes);
-    // Two letters prove nothing: a bitmap also has reserved zeros and a header of a known size.
+    // "BM" alone proves nothing: a bitmap also has reserved zeros and a header of a known size.
     let bitmap = || at(6, &[0; 4]) && head.get(14).is_some_and(|size| [12, 40, 52, 56, 64, 108, 124].contains(size));
     if at(0, b"\x89PNG\r\n\x1a\n") {
         Some("image/png")
@@ -44,7 +44,7 @@ pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The picture as it is to be sent. One that cannot be measured is sent as it is: the model may know better.
+/// The picture as it is sent. A picture whose size cannot be read is sent unchanged: the client may be able to read it.
 pub fn prepare(mime: &'static str, data: Vec<u8>) -> Image {
     let Some(format) = ImageFormat::from_mime_type(mime) else { return Image { mime, data, note: None } };
     let size = ImageReader::with_format(Cursor::new(&data), format).into_dimensions();
@@ -58,7 +58,7 @@ pub fn prepare(mime: &'static str, data: Vec<u8>) -> Image {
             Image { mime, data, note: Some(note) }
         }
         Err(error) => {
-            let note = format!("{width}x{height} pixels: it could not be scaled down ({error}), so it is left out.");
+            let note = format!("{width}x{height} pixels. It could not be scaled down ({error}), so it is left out.");
             Image { mime, data: Vec::new(), note: Some(note) }
         }
     }

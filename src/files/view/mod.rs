@@ -1,5 +1,5 @@
 //! What an agent sees of a path. [`mod@view`] decides by the kind of file: numbered lines ([`window`]), a picture
-//! ([`image`]), the size of another binary, or the two upper levels of a directory ([`tree`]).
+//! ([`image`]), the size of any other binary, or the two upper levels of a directory ([`tree`]).
 
 mod image;
 mod tree;

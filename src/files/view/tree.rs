@@ -1,4 +1,5 @@
-//! A directory as a drawing of two levels, read through handles, bounded however large it is.
+//! Draws the two upper levels of a directory. It reads through handles, and the drawing is bounded however large the
+//! directory is.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
@@ -12,17 +13,22 @@ use crate::files::{DenyGlobs, FileError, Interrupt, PathHandle};
 
 const HIDDEN: [&str; 2] = [".git", "node_modules"];
 const LEVELS: usize = 2;
-/// Names of one directory that are shown.
+/// How many names of one directory are shown.
 const MOST_NAMES: usize = 500;
-/// Lines of the whole drawing.
+/// How many lines the whole drawing has.
 const MOST_LINES: usize = 2_000;
 
-/// Draws the directory. Links are named, not followed; what a deny glob hides is left out.
-pub fn draw(entry: &PathHandle, asked: &str, deny: &DenyGlobs, stop: &Interrupt) -> Result<String, FileError> {
-    let name = entry.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut drawing = Drawing { entry, deny, stop, lines: vec![format!("{name}/")] };
-    drawing.level(entry.handle(), Path::new(""), "", 1).map_err(|error| FileError::os("list", asked, error))?;
-    if stop.reason().is_some() {
+/// Draws the directory. A link is shown with its target and not followed. Denied names are left out.
+pub fn draw(
+    directory: &PathHandle,
+    requested: &str,
+    deny: &DenyGlobs,
+    interrupt: &Interrupt,
+) -> Result<String, FileError> {
+    let name = directory.path().file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut drawing = Drawing { top: directory, deny, interrupt, lines: vec![format!("{name}/")] };
+    drawing.level(directory, Path::new(""), "", 1).map_err(|error| FileError::os("list", requested, error))?;
+    if interrupt.reason().is_some() {
         return Err(FileError::Cancelled);
     }
     if drawing.lines.len() > MOST_LINES {
@@ -35,9 +41,9 @@ pub fn draw(entry: &PathHandle, asked: &str, deny: &DenyGlobs, stop: &Interrupt)
 }
 
 struct Drawing<'a> {
-    entry: &'a PathHandle,
+    top: &'a PathHandle,
     deny: &'a DenyGlobs,
-    stop: &'a Interrupt,
+    interrupt: &'a Interrupt,
     lines: Vec<String>,
 }
 
@@ -48,7 +54,7 @@ impl Drawing<'_> {
         let (names, left_out) = self.names(Dir::new(handle)?, below);
         let last = names.len();
         for (index, name) in names.into_iter().enumerate() {
-            if self.lines.len() > MOST_LINES || self.stop.is_due() {
+            if self.lines.len() > MOST_LINES || self.interrupt.is_due() {
                 return Ok(());
             }
             let (branch, next) =
@@ -66,7 +72,7 @@ impl Drawing<'_> {
                 (Some(FileType::Directory), Ok(child)) => {
                     self.lines.push(format!("{indent}{branch}{shown}/"));
                     if level < LEVELS {
-                        // A directory that may not be listed is still worth its name.
+                        // A directory that may not be listed is shown by its name alone.
                         let _ = self.level(child, &below.join(&name), &format!("{indent}{next}"), level + 1);
                     }
                 }
@@ -79,14 +85,17 @@ impl Drawing<'_> {
         Ok(())
     }
 
-    /// The first names in order, and how many more there are: a directory may hold millions.
+    /// The first names in alphabetical order, and how many more there are. A directory may hold millions.
     fn names(&self, directory: Dir, below: &Path) -> (BTreeSet<OsString>, usize) {
         let mut names = BTreeSet::new();
         let mut left_out = 0;
         for entry in directory.flatten() {
             let name = OsString::from_vec(entry.file_name().to_bytes().to_owned());
             let dots = name == "." || name == "..";
-            if dots || HIDDEN.iter().any(|hidden| name == *hidden) || self.entry.hides(self.deny, &below.join(&name)) {
+            if dots
+                || HIDDEN.iter().any(|hidden| name == *hidden)
+                || self.top.names().is_denied_below(self.deny, &below.join(&name))
+            {
                 continue;
             }
             names.insert(name);
@@ -94,7 +103,7 @@ impl Drawing<'_> {
                 names.pop_last();
                 left_out += 1;
             }
-            if self.stop.is_due() {
+            if self.interrupt.is_due() {
                 break;
             }
         }

@@ -1,68 +1,67 @@
-//! What an agent sees of a path: numbered text, a picture, the name of a binary, a drawing of a directory.
-
 use std::io::{Read, Seek, SeekFrom};
 
 use rustix::fs::OFlags;
 
 use super::{Image, LineRange, image, tree, window};
-use crate::files::seen::seen_files::LARGEST_CONTENT;
+use crate::files::seen::LARGEST_CONTENT;
 use crate::files::text::{Decoder, Encoding};
 use crate::files::{FileError, Interrupt, ReadFile, Scope, SeenFiles, Settings};
 use crate::gate::Permitted;
 
+/// A path as the agent gets to see it.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Rendered {
     Text(String),
     Image(Image),
 }
 
-/// Bytes that show what kind of file it is.
+/// The first bytes of a file, which show what kind of file it is.
 const HEAD: usize = 8 * 1024;
 
-/// Reads what is asked for and remembers that this session has seen it.
+/// Shows a file or directory, and records that the session has seen the file.
 pub fn view(
     permitted: &Permitted<ReadFile>,
     range: Option<LineRange>,
     scope: &Scope,
     settings: &Settings,
     seen: &SeenFiles,
-    stop: &Interrupt,
+    interrupt: &Interrupt,
 ) -> Result<Rendered, FileError> {
-    let (entry, asked) = (&permitted.entry, permitted.asked.text());
-    if entry.is_directory() {
-        return tree::draw(entry, asked, scope.deny(), stop).map(Rendered::Text);
+    let (handle, requested) = (&permitted.handle, permitted.requested.text());
+    if handle.is_directory() {
+        return tree::draw(handle, requested, scope.deny(), interrupt).map(Rendered::Text);
     }
-    let mut file = entry.open(asked, OFlags::RDONLY)?;
-    let unreadable = |error| FileError::os("read", asked, error);
+    let mut file = handle.open(requested, OFlags::RDONLY)?;
+    let unreadable = |error| FileError::os("read", requested, error);
     let mut head = Vec::with_capacity(HEAD);
     (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(unreadable)?;
     let encoding = Encoding::of(&head);
-    let too_large = |hint| FileError::FileTooLarge { size: entry.size(), maximum: settings.max_file_size, hint };
-    let is_large = entry.size() > settings.max_file_size;
-    if let Some(mime) = image::mime_of(&head, entry.path()) {
+    let too_large = |hint| FileError::FileTooLarge { size: handle.size(), maximum: settings.max_file_size, hint };
+    let is_large = handle.size() > settings.max_file_size;
+    if let Some(mime) = image::mime_of(&head, handle.path()) {
         if is_large {
-            return Err(too_large("A smaller copy can be made with a command."));
+            return Err(too_large("Make a smaller copy with a command and view that."));
         }
         file.take(settings.max_file_size).read_to_end(&mut head).map_err(unreadable)?;
         return Ok(Rendered::Image(image::prepare(mime, head)));
     }
     if encoding.unit() == 1 && memchr::memchr(0, &head).is_some() {
-        return Ok(Rendered::Text(format!("Binary file ({})", readable(entry.size()))));
+        return Ok(Rendered::Text(format!("Binary file ({})", readable(handle.size()))));
     }
     if is_large && range.is_none() {
         return Err(too_large(
-            "Read a part of it: view_range [1, 2000] and so on; a range may be in a file of any size.",
+            "Read a part of it with view_range, such as [1, 2000]. view_range works in a file of any size.",
         ));
     }
-    if entry.size() <= LARGEST_CONTENT {
+    if handle.size() <= LARGEST_CONTENT {
         file.take(LARGEST_CONTENT).read_to_end(&mut head).map_err(unreadable)?;
-        seen.note(entry.path(), &head, entry.stat());
+        seen.record(handle.path(), &head, handle.stat());
         let body = &head[encoding.mark().len()..];
-        return window::read(&mut Decoder::new(body, encoding), asked, range, stop).map(Rendered::Text);
+        return window::read(&mut Decoder::new(body, encoding), requested, range, interrupt).map(Rendered::Text);
     }
-    seen.note_signature(entry.path(), entry.stat());
+    seen.record_signature(handle.path(), handle.stat());
     file.seek(SeekFrom::Start(encoding.mark().len() as u64)).map_err(unreadable)?;
-    window::read(&mut Decoder::new(file, encoding), asked, range, stop).map(Rendered::Text)
+    window::read(&mut Decoder::new(file, encoding), requested, range, interrupt).map(Rendered::Text)
 }
 
 /// `512 B`, `2.4 MB`: powers of 1024.

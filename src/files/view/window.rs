@@ -1,17 +1,18 @@
-//! Some lines out of a file of any size: one pass up to the last of them, memory for no more than is shown.
+//! A range of lines out of a file of any size. The file is read once, up to the last line of the range, and memory holds
+//! only the lines that are shown.
 
 use std::io::Read;
 
 use crate::files::text::numbered_lines::{self, Line};
 use crate::files::{FileError, Interrupt};
 
-/// Lines shown when no range is asked for.
+/// How many lines are shown without a range.
 pub const MOST_LINES: u64 = 2_000;
-/// Characters of one answer: as many as the most lines of the longest kind have.
+/// How many characters one reply has: as many as 2,000 lines of the greatest length.
 const MOST_CHARACTERS: usize = 4_000_000;
 const PIECE: usize = 256 * 1024;
 
-/// What is asked for: lines from 1, both ends included; no end is the last line.
+/// The requested lines, counted from 1, both ends included. Without an end it reaches to the last line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LineRange {
     start: u64,
@@ -19,7 +20,7 @@ pub struct LineRange {
 }
 
 impl LineRange {
-    /// `[start, end]` as an agent gives it; an end of -1 is the last line.
+    /// Reads `[start, end]` as an agent gives it. An end of -1 is the last line.
     pub fn parse(given: &[i64]) -> Result<Self, FileError> {
         let bad = |what: String| FileError::BadRange { what: format!("view_range: {what}") };
         let &[start, end] = given else {
@@ -36,19 +37,19 @@ impl LineRange {
     }
 }
 
-/// The numbered lines, or the error that names how many there are.
+/// The numbered lines of the range. If the range begins after the last line, the error says how many lines there are.
 pub fn read(
     input: &mut impl Read,
-    name: &str,
+    requested: &str,
     range: Option<LineRange>,
-    stop: &Interrupt,
+    interrupt: &Interrupt,
 ) -> Result<String, FileError> {
-    let asked = range.unwrap_or(LineRange { start: 1, end: Some(MOST_LINES) });
-    let mut pass = Pass { asked, passed: 0, line: None, lines: Vec::new(), characters: 0 };
+    let wanted = range.unwrap_or(LineRange { start: 1, end: Some(MOST_LINES) });
+    let mut pass = Pass { wanted, passed: 0, line: None, lines: Vec::new(), characters: 0 };
     let mut piece = vec![0; PIECE];
     loop {
-        let count = input.read(&mut piece).map_err(|error| FileError::os("read", name, error))?;
-        if count == 0 || stop.is_due() {
+        let count = input.read(&mut piece).map_err(|error| FileError::os("read", requested, error))?;
+        if count == 0 || interrupt.is_due() {
             break;
         }
         let done = pass.take(&piece[..count]);
@@ -56,39 +57,40 @@ pub fn read(
             break;
         }
     }
-    if stop.reason().is_some() {
+    if interrupt.reason().is_some() {
         return Err(FileError::Cancelled);
     }
     pass.end();
     if range.is_some() && pass.lines.is_empty() {
-        let what = format!("view_range: start {} exceeds total lines {}", asked.start, pass.passed);
+        let what = format!("view_range: start {} exceeds total lines {}", wanted.start, pass.passed);
         return Err(FileError::BadRange { what });
     }
-    let mut text = numbered_lines::numbered(asked.start, &pass.lines);
+    let mut text = numbered_lines::numbered(wanted.start, &pass.lines);
     if range.is_none() && pass.passed > MOST_LINES {
         text.push_str(&format!(
             "\n[Truncated: file has {} lines. Use view_range to read specific sections.]",
             pass.passed
         ));
     } else if pass.is_full() {
-        let next = asked.start + pass.lines.len() as u64;
-        text.push_str(&format!("\n[Truncated: the answer is full. Go on with view_range [{next}, …].]"));
+        let next = wanted.start + pass.lines.len() as u64;
+        text.push_str(&format!("\n[Truncated: the reply is full. Continue with view_range [{next}, -1].]"));
     }
     Ok(text)
 }
 
+/// One pass through the file.
 struct Pass {
-    asked: LineRange,
-    /// Lines that have ended.
+    wanted: LineRange,
+    /// How many lines have been read to their end.
     passed: u64,
-    /// The line under way, if anything of it has come.
+    /// The current line, if any byte of it has been read.
     line: Option<Line>,
     lines: Vec<String>,
     characters: usize,
 }
 
 impl Pass {
-    /// Takes the next bytes; true once every line asked for has ended.
+    /// Takes the next bytes. True once every wanted line has been read.
     fn take(&mut self, mut piece: &[u8]) -> bool {
         while !piece.is_empty() {
             if self.is_outside() {
@@ -106,10 +108,11 @@ impl Pass {
         self.is_done()
     }
 
-    /// Counts lines that are not shown; gives back what follows when a shown one begins.
+    /// Counts lines outside the range. Returns the rest of the piece from where the range begins.
     fn skip<'a>(&mut self, piece: &'a [u8]) -> Option<&'a [u8]> {
-        let before = self.asked.start.saturating_sub(self.passed + 1);
-        // Counting is much faster than finding: look closer only in the piece where the range begins.
+        let before = self.wanted.start.saturating_sub(self.passed + 1);
+        // Counting newlines is much faster than finding each of them, so only the piece in which the range begins is looked
+        // at more closely.
         let count = memchr::memchr_iter(b'\n', piece).count() as u64;
         if self.is_done() || count < before {
             self.passed += count;
@@ -124,11 +127,11 @@ impl Pass {
     }
 
     fn is_outside(&self) -> bool {
-        self.passed + 1 < self.asked.start || self.is_done()
+        self.passed + 1 < self.wanted.start || self.is_done()
     }
 
     fn is_done(&self) -> bool {
-        self.is_full() || self.asked.end.is_some_and(|end| self.passed >= end)
+        self.is_full() || self.wanted.end.is_some_and(|end| self.passed >= end)
     }
 
     fn is_full(&self) -> bool {
@@ -142,7 +145,7 @@ impl Pass {
         self.passed += 1;
     }
 
-    /// The last line need not have an ending.
+    /// Ends the last line, which need not have a line ending.
     fn end(&mut self) {
         if self.line.is_some() {
             if self.is_outside() { self.passed += 1 } else { self.end_line() }

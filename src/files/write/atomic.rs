@@ -1,8 +1,12 @@
-//! Putting new content in a place, all of it or nothing, and still there after a power cut.
+//! Puts new content in place: all of it or nothing, and durably.
 //!
-//! The content goes into a file without a name in the same directory (O_TMPFILE), gets owner, mode and attributes, and is
-//! synced. Then it is linked to its name; where a file already stands, to a passing name that is renamed over it at
-//! once. A server killed before that leaves nothing behind. File systems without nameless files get a named one.
+//! 1. The content goes into a file without a name in the same directory (O_TMPFILE). That file gets the owner, mode and
+//!    attributes of the old one, and is synced. A server that is killed before this point leaves nothing behind.
+//! 2. The file is linked to its name. If a file already has that name, the new file is linked to a temporary name first and
+//!    renamed over the old one at once.
+//! 3. The directory is synced.
+//!
+//! On a file system without O_TMPFILE, the new file has a temporary name from the start.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,33 +19,32 @@ use rustix::io::Errno;
 use super::metadata;
 use crate::files::scope::sync_directory;
 
-/// A new file has this mode, whatever the umask.
+/// The mode of a new file, regardless of the umask.
 const NEW_MODE: Mode = Mode::from_raw_mode(0o644);
 
-/// What stands in the place now, if anything does.
-pub struct Old<'a> {
+/// The existing file that is replaced.
+pub struct Replaced<'a> {
     pub file: &'a File,
     pub stat: &'a Stat,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub enum Outcome {
     Written {
         file: File,
-        /// What of the old file's metadata could not be kept.
+        /// The metadata of the old file that could not be kept.
         lost: Vec<&'static str>,
     },
-    /// The place changed meanwhile; nothing was done.
+    /// Another writer was faster. Nothing was written.
     Overtaken,
 }
 
-/// Writes `content` to `name`. `unchanged` is asked at the last moment whether the place is still as it was found.
+/// Writes `content` to `name`. At the last moment `unchanged` says whether the old file is still as it was read.
 pub fn write(
     directory: BorrowedFd<'_>,
     name: &OsStr,
     content: &[u8],
-    old: Option<&Old<'_>>,
+    old: Option<&Replaced<'_>>,
     unchanged: impl FnOnce() -> bool,
 ) -> std::io::Result<Outcome> {
     let mut draft = Draft::open(directory)?;
@@ -57,7 +60,7 @@ pub fn write(
     let placed = if old.is_some() { draft.replace(name) } else { draft.place(name) };
     match placed {
         Ok(()) => {}
-        // Somebody made the file after we looked.
+        // Another program created the file after we looked.
         Err(Errno::EXIST) => return Ok(Outcome::Overtaken),
         Err(error) => return Err(error.into()),
     }
@@ -65,11 +68,11 @@ pub fn write(
     Ok(Outcome::Written { file: draft.file.try_clone()?, lost: lost.unwrap_or_default() })
 }
 
-/// A file that is not in its place yet.
+/// The new file until it has its name.
 struct Draft<'a> {
     directory: BorrowedFd<'a>,
     file: File,
-    /// The passing name, while it has one; removed on drop.
+    /// The temporary name, while it has one. Dropping the draft removes it.
     name: Option<OsString>,
 }
 
@@ -80,7 +83,7 @@ impl<'a> Draft<'a> {
         match rustix::fs::openat(directory, ".", flags | OFlags::TMPFILE, private) {
             Ok(file) => Ok(Self { directory, file: file.into(), name: None }),
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {
-                let name = passing_name();
+                let name = temporary_name();
                 let flags = flags | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
                 let file = rustix::fs::openat(directory, &name, flags, private)?;
                 Ok(Self { directory, file: file.into(), name: Some(name) })
@@ -89,30 +92,30 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Gives the file a name that nothing has yet.
+    /// Gives the file a name that no file has yet.
     fn place(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         match self.name.take() {
             None => self.link(name),
-            Some(passing) => {
+            Some(temporary) => {
                 let flags = rustix::fs::RenameFlags::NOREPLACE;
-                let placed = rustix::fs::renameat_with(self.directory, &passing, self.directory, name, flags);
+                let placed = rustix::fs::renameat_with(self.directory, &temporary, self.directory, name, flags);
                 if placed.is_err() {
-                    self.name = Some(passing);
+                    self.name = Some(temporary);
                 }
                 placed
             }
         }
     }
 
-    /// Puts the file where another one stands, in one step.
+    /// Gives the file the name of an existing file, in one step.
     fn replace(&mut self, name: &OsStr) -> rustix::io::Result<()> {
         if self.name.is_none() {
-            let passing = passing_name();
-            self.link(&passing)?;
-            self.name = Some(passing);
+            let temporary = temporary_name();
+            self.link(&temporary)?;
+            self.name = Some(temporary);
         }
-        if let Some(passing) = &self.name {
-            rustix::fs::renameat(self.directory, passing, self.directory, name)?;
+        if let Some(temporary) = &self.name {
+            rustix::fs::renameat(self.directory, temporary, self.directory, name)?;
         }
         self.name = None;
         Ok(())
@@ -132,6 +135,6 @@ impl Drop for Draft<'_> {
     }
 }
 
-fn passing_name() -> OsString {
+fn temporary_name() -> OsString {
     format!(".testudo-{}.tmp", crate::base::random::hex::<16>()).into()
 }

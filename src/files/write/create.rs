@@ -1,10 +1,11 @@
-use super::update;
-use crate::files::seen::diff;
-use crate::files::seen::seen_files::{LARGEST_CONTENT, LastSeen};
+use std::convert::Infallible;
+
+use super::update::{self, CurrentFile, NotUpdated};
+use crate::files::seen::{LARGEST_CONTENT, LastSeen, diff};
 use crate::files::{FileError, Scope, SeenFiles, Settings, WriteFile};
 use crate::gate::Permitted;
 
-/// Writes a whole file, with the directories it needs. Gives back what the agent should know besides.
+/// Writes a whole file, with the directories it needs. Returns what the agent should know about the write.
 pub fn create(
     permitted: &Permitted<WriteFile>,
     content: &str,
@@ -17,25 +18,27 @@ pub fn create(
         return Err(FileError::ContentTooLarge { size, maximum: settings.max_file_size });
     }
     let path = permitted.target.path();
-    let changed = update::update(
-        permitted,
-        scope,
-        |size| Ok(size <= LARGEST_CONTENT),
-        |current| {
-            let lost = match seen.get(path) {
-                Some(LastSeen::Content(old)) if current.stat.is_some() && *old != *current.content => {
-                    (current.content != content.as_bytes()).then(|| diff::between(&old, &current.content).text)
-                }
-                _ => None,
-            };
-            Ok((content.as_bytes().to_owned(), lost))
-        },
-    )?;
-    seen.note(path, content.as_bytes(), &changed.stat);
-    let mut notes = changed.notes;
-    if let Some(lost) = changed.decision {
+    // The old content is needed only to compare it with what the session saw, which is kept up to this size.
+    let wanted = |size| Ok(size <= LARGEST_CONTENT);
+    let decide = |current: &CurrentFile| {
+        let overwritten = match seen.last_seen(path) {
+            Some(LastSeen::Content(old)) if current.stat.is_some() && *old != *current.content => {
+                (current.content != content.as_bytes()).then(|| diff::between(&old, &current.content).text)
+            }
+            _ => None,
+        };
+        Ok::<_, Infallible>((content.as_bytes().to_owned(), overwritten))
+    };
+    let updated = match update::update(permitted, scope, wanted, decide) {
+        Ok(updated) => updated,
+        Err(NotUpdated::Refused(never, _)) => match never {},
+        Err(NotUpdated::Failed(error)) => return Err(error),
+    };
+    seen.record(path, content.as_bytes(), &updated.stat);
+    let mut notes = updated.notes;
+    if let Some(overwritten) = updated.decision {
         notes.push(format!(
-            "The file had changed since this session last saw it. What was overwritten, as a diff from then:\n{lost}"
+            "The file had changed since this session last saw it. The overwritten change, as a diff:\n{overwritten}"
         ));
     }
     Ok(notes)

@@ -1,16 +1,17 @@
-//! What a file is besides its content: owner, mode, extended attributes (access control lists among them).
+//! The metadata of a file: owner, group, mode and extended attributes (access control lists among them).
 
 use std::fs::File;
 use std::os::fd::AsFd;
 
 use rustix::fs::{Gid, Mode, Stat, Uid, XattrFlags};
 
-/// Gives a new file what the old one has. Each thing as far as permitted: an edit by somebody who may write a file but
-/// not give it away is still an edit. What could not be kept is said.
+/// Copies the metadata of the old file to the new one as far as permitted, and returns what could not be kept. A user who
+/// may write a file but not change its owner can still edit it.
 pub fn copy(old: &File, stat: &Stat, new: &File) -> Vec<&'static str> {
     let mut lost = Vec::new();
     let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
-    // Owner and group apart: a member may keep the group without being allowed to keep the owner.
+    // If both together fail, the group alone is tried: a member of the group may set it without being allowed to set the
+    // owner.
     let kept = rustix::fs::fchown(new, Some(owner), Some(group)).is_ok();
     if !kept && rustix::fs::fchown(new, None, Some(group)).is_err() {
         lost.push("group");
@@ -21,7 +22,7 @@ pub fn copy(old: &File, stat: &Stat, new: &File) -> Vec<&'static str> {
     if copy_attributes(old, new).is_err() {
         lost.push("extended attributes");
     }
-    // Last, because giving a file away takes the set-user-ID bit from it.
+    // The mode comes last, because a change of owner clears the set-user-ID bit.
     if rustix::fs::fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o7777)).is_err() {
         lost.push("mode");
     }
@@ -29,7 +30,7 @@ pub fn copy(old: &File, stat: &Stat, new: &File) -> Vec<&'static str> {
 }
 
 fn copy_attributes(old: impl AsFd, new: impl AsFd) -> rustix::io::Result<()> {
-    // A file system without attributes has none to lose.
+    // On a file system without attributes there is nothing to copy.
     let Ok(length @ 1..) = rustix::fs::flistxattr_query(&old) else { return Ok(()) };
     let mut names = vec![0; length];
     let length = rustix::fs::flistxattr(&old, &mut names[..])?;

@@ -1,6 +1,8 @@
-//! Writing files. [`mod@update`] reads a file, asks for new content and puts it in place without losing another writer's
-//! work; [`atomic`] does the placing, all or nothing; [`metadata`] keeps owner, mode and attributes. [`mod@create`] writes
-//! a whole file, `edit/` changes a part of one.
+//! Writing files.
+//!
+//! - [`mod@create`] writes a whole file. (`edit/` changes a part of one.)
+//! - [`update`] locks and reads a file, asks for new content and writes it back without losing another writer's work.
+//! - [`atomic`] puts the new content in place, all or nothing; [`metadata`] keeps owner, mode and attributes.
 
 mod atomic;
 mod create;

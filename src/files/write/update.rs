@@ -1,133 +1,155 @@
-//! Reading a file, deciding, and writing it back, such that nobody's edit in between is lost.
+//! Reads a file, decides on new content and writes it back, without losing another writer's work.
 //!
-//! Servers take turns: whoever changes a file holds a lock on it (flock) and, once it has the lock, makes sure that the
-//! name still leads to the file it locked, because the one before may have replaced it. Editors and commands take no
-//! lock, so right before the new content takes its place the file must still be as it was read; if not, all is done
-//! again with what stands there now.
+//! Servers take turns: a server that changes a file holds a lock on it (flock). Once it has the lock it checks that the
+//! name still belongs to the locked file, because the server before it may have replaced the file. Editors and commands
+//! take no lock. So right before the new content is put in place, the file must be unchanged since it was read; if it is
+//! not, everything is done again with the current content.
 
 use std::fs::File;
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::atomic::{self, Old, Outcome};
-use crate::files::scope::is_still;
-use crate::files::seen::seen_files::Signature;
+use super::atomic::{self, Outcome, Replaced};
+use crate::files::seen::Signature;
 use crate::files::{FileError, Scope, Target, WriteFile};
 use crate::gate::Permitted;
 
-/// How often a changing file is tried at least, and again for as long as there is patience: several servers that edit one
-/// file all get their turn.
+/// A file that keeps changing is tried at least this often, and again until [`PATIENCE`] runs out, so that several servers
+/// that edit one file all get their turn.
 const ATTEMPTS: usize = 8;
-/// How long another holder of the lock is waited for. Programs lock files for reasons of their own; after that the
-/// check before the rename has to do.
+/// How long to wait for another holder of the lock. Programs also lock files for reasons of their own. After this time the
+/// file is changed without the lock, and the check before the rename must be enough.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A file that may be changed, as it stands.
-pub struct Current<'a> {
-    /// Empty when the file does not exist, or was not to be read.
+/// A file as it is while it is locked.
+#[derive(Debug)]
+pub struct CurrentFile {
+    /// Empty when the file does not exist, or when `wanted` said not to read it.
     pub content: Vec<u8>,
-    pub stat: Option<&'a Stat>,
+    /// `None` when the file does not exist.
+    pub stat: Option<Stat>,
 }
 
-/// What was written.
+/// A file that was written.
 #[derive(Debug)]
 pub struct Updated<T> {
     pub content: Vec<u8>,
     pub stat: Stat,
-    /// What the agent should know besides.
+    /// What the agent should know about the write.
     pub notes: Vec<String>,
-    /// Whatever the decision wanted to pass on.
+    /// What `decide` returned beside the content.
     pub decision: T,
 }
 
-/// Asks `decide` for the new content and puts it in place. `wanted` says by its size whether an existing file is to be
-/// read at all.
-pub fn update<T>(
+/// Why nothing was written. The file is no longer locked.
+#[derive(Debug)]
+pub enum NotUpdated<R> {
+    /// `decide` refused to change this file.
+    Refused(R, Box<CurrentFile>),
+    Failed(FileError),
+}
+
+impl<R> From<FileError> for NotUpdated<R> {
+    fn from(error: FileError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Asks `decide` for the new content and puts it in place. `wanted` is given the size of an existing file and says whether
+/// to read it at all. Both run while the file is locked, so they must be quick.
+pub fn update<T, R>(
     permitted: &Permitted<WriteFile>,
     scope: &Scope,
     wanted: impl Fn(u64) -> Result<bool, FileError>,
-    mut decide: impl FnMut(&Current<'_>) -> Result<(Vec<u8>, T), FileError>,
-) -> Result<Updated<T>, FileError> {
-    let asked = permitted.asked.text();
-    let mut again = None;
+    decide: impl Fn(&CurrentFile) -> Result<(Vec<u8>, T), R>,
+) -> Result<Updated<T>, NotUpdated<R>> {
+    let requested = permitted.requested.text();
+    let mut found_again = None;
     let (mut attempts, end) = (0, Instant::now() + PATIENCE);
     while attempts < ATTEMPTS || Instant::now() < end {
         attempts += 1;
-        let target = again.as_ref().unwrap_or(&permitted.target);
-        if let Some(changed) = attempt(target, asked, &wanted, &mut decide)? {
-            return Ok(changed);
+        let target = found_again.as_ref().unwrap_or(&permitted.target);
+        if let Some(updated) = attempt(target, requested, &wanted, &decide)? {
+            return Ok(updated);
         }
-        let found = Target::find(scope, &permitted.asked)?;
+        let found = Target::find(scope, &permitted.requested)?;
         if found.path() != permitted.target.path() {
-            // The permission was for another file.
+            // The permission was given for another file.
             break;
         }
-        again = Some(found);
+        found_again = Some(found);
     }
-    Err(FileError::Contended { path: asked.to_owned() })
+    Err(FileError::Contended { path: requested.to_owned() }.into())
 }
 
-/// One try; `None` when the place changed under it.
-fn attempt<T>(
+/// One attempt; `None` if somebody else changed the file meanwhile.
+fn attempt<T, R>(
     target: &Target,
-    asked: &str,
+    requested: &str,
     wanted: &impl Fn(u64) -> Result<bool, FileError>,
-    decide: &mut impl FnMut(&Current<'_>) -> Result<(Vec<u8>, T), FileError>,
-) -> Result<Option<Updated<T>>, FileError> {
-    let failed = |error: std::io::Error| FileError::os("write", asked, error);
-    let Some(existing) = target.existing() else {
-        let (content, decision) = decide(&Current { content: Vec::new(), stat: None })?;
-        let directory =
-            target.make_parents().map_err(|error| FileError::os("make the directories of", asked, error))?;
-        let outcome = atomic::write(std::os::fd::AsFd::as_fd(&directory), target.name(), &content, None, || true);
-        return finish(outcome.map_err(failed)?, asked, 1, content, decision);
+    decide: &impl Fn(&CurrentFile) -> Result<(Vec<u8>, T), R>,
+) -> Result<Option<Updated<T>>, NotUpdated<R>> {
+    let failed = |error: std::io::Error| FileError::os("write", requested, error);
+    let decide = |current: CurrentFile| match decide(&current) {
+        Ok(decided) => Ok(decided),
+        Err(refusal) => Err(NotUpdated::Refused(refusal, Box::new(current))),
     };
-    // Write access is asked for although nothing is written through it: a file that is protected from writing stays so.
-    let mut file = match existing.open(asked, OFlags::RDWR) {
+    let Some(existing) = target.existing() else {
+        let (content, decision) = decide(CurrentFile { content: Vec::new(), stat: None })?;
+        let directory =
+            target.make_parents().map_err(|error| FileError::os("make the directories of", requested, error))?;
+        let outcome = atomic::write(directory.as_fd(), target.name(), &content, None, || true).map_err(failed)?;
+        return Ok(finish(outcome, requested, 1, content, decision)?);
+    };
+    // Nothing is written through this handle. Write access is still asked for, so that a file that may not be written is not
+    // replaced either.
+    let mut file = match existing.open(requested, OFlags::RDWR) {
         Err(FileError::Os { error, .. }) if error.raw_os_error() == Some(libc::ETXTBSY) => {
-            existing.open(asked, OFlags::RDONLY)?
+            existing.open(requested, OFlags::RDONLY)?
         }
         other => other?,
     };
     lock(&file);
     let stat = rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?;
-    if !is_still(target.directory(), target.name(), &stat) {
+    if !target.still_names(&stat) {
         return Ok(None);
     }
     let mut content = Vec::new();
     if wanted(u64::try_from(stat.st_size).unwrap_or(0))? {
-        file.read_to_end(&mut content).map_err(|error| FileError::os("read", asked, error))?;
+        file.read_to_end(&mut content).map_err(|error| FileError::os("read", requested, error))?;
     }
-    let (content, decision) = decide(&Current { content, stat: Some(&stat) })?;
+    let (content, decision) = decide(CurrentFile { content, stat: Some(stat) })?;
     let unchanged = || {
-        is_still(target.directory(), target.name(), &stat)
+        target.still_names(&stat)
             && rustix::fs::fstat(&file).is_ok_and(|now| Signature::of(&now) == Signature::of(&stat))
     };
-    let old = Old { file: &file, stat: &stat };
-    let outcome = atomic::write(target.directory(), target.name(), &content, Some(&old), unchanged);
-    finish(outcome.map_err(failed)?, asked, stat.st_nlink, content, decision)
+    let replaced = Replaced { file: &file, stat: &stat };
+    let outcome =
+        atomic::write(target.directory(), target.name(), &content, Some(&replaced), unchanged).map_err(failed)?;
+    Ok(finish(outcome, requested, stat.st_nlink, content, decision)?)
 }
 
 fn finish<T>(
     outcome: Outcome,
-    asked: &str,
-    names: u64,
+    requested: &str,
+    links: u64,
     content: Vec<u8>,
     decision: T,
 ) -> Result<Option<Updated<T>>, FileError> {
     let Outcome::Written { file, lost } = outcome else { return Ok(None) };
-    let stat = rustix::fs::fstat(&file).map_err(|error| FileError::os("look at", asked, error))?;
+    let stat = rustix::fs::fstat(&file).map_err(|error| FileError::os("look at", requested, error))?;
     let mut notes = Vec::new();
-    if names > 1 {
+    if links > 1 {
         notes.push(format!(
-            "The file had {names} names (hard links). This one now has a file of its own; the others keep the old content."
+            "The file had {links} names (hard links). This one now has a file of its own; the others keep the old content."
         ));
     }
     if !lost.is_empty() {
-        notes.push(format!("Could not be kept, for lack of rights: {}.", lost.join(", ")));
+        notes.push(format!("Not kept, because the server lacks the rights: {}.", lost.join(", ")));
     }
     Ok(Some(Updated { content, stat, notes, decision }))
 }
