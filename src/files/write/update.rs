@@ -162,3 +162,32 @@ fn lock(file: &File) {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::{DenyGlobs, RequestedPath, Root};
+
+    /// Explaining a refusal can take long, so it must not keep other writers waiting.
+    #[test]
+    fn the_file_is_locked_while_deciding_and_no_longer_after_a_refusal() {
+        let world = tempfile::tempdir().unwrap();
+        let path = world.path().join("f");
+        std::fs::write(&path, "content").unwrap();
+        let is_locked = || {
+            let other = File::open(&path).unwrap();
+            rustix::fs::flock(&other, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+        };
+        let scope = Scope::new(vec![Root::as_written(world.path()).unwrap()], DenyGlobs::new(&[], None).unwrap());
+        let requested = RequestedPath::new("f", world.path(), None).unwrap();
+        let target = Target::find(&scope, &requested).unwrap();
+        let refuse = |current: &CurrentFile| {
+            assert_eq!((&current.content[..], is_locked()), (&b"content"[..], true));
+            Err::<(Vec<u8>, ()), _>("no")
+        };
+        let result = attempt(&target, "f", &|_| Ok(true), &refuse);
+        assert!(matches!(result, Err(NotUpdated::Refused("no", current)) if current.content == b"content"));
+        assert!(!is_locked());
+        assert_eq!(std::fs::read(&path).unwrap(), b"content");
+    }
+}

@@ -12,7 +12,7 @@ mod world;
 
 pub use client::{Client, StartOptions};
 pub use corpus::corpus;
-pub use descriptors::read_position;
+pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
