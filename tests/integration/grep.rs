@@ -131,7 +131,7 @@ fn a_cancelled_search_stops_reading() {
     let world = World::new();
     let [first, second] = ["first", "second"].map(|name| {
         let path = world.project().join(name);
-        // Sparse: too large to be searched within the time a search has, yet without room on the disk.
+        // Sparse: too large to be searched within the time budget, and it takes no room on the disk.
         std::fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
         path
     });
@@ -146,6 +146,6 @@ fn a_cancelled_search_stops_reading() {
     let cancelled = search(&second);
     server.cancel(&cancelled);
     until("the cancelled search to close its file", || read_position(pid, &second).is_none().then_some(()));
-    // Without the cancel, the first search would have run out of time before the second.
+    // Both have the same time budget. Without the cancel, the first search would have ended before the second.
     assert!(read_position(pid, &first).is_some());
 }

@@ -63,7 +63,7 @@ fn a_range_in_a_large_file_needs_no_memory_for_the_rest() {
 fn a_cancelled_view_stops_reading() {
     let world = World::new();
     let path = world.file("big", "x".repeat(16 << 10));
-    // Sparse: minutes of reading up to the second line, yet without room on the disk.
+    // Sparse: it takes minutes to read up to the second line, and no room on the disk.
     std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     let mut server = world.server(&[]);
     let pending = server.start("view", json!({ "path": "big", "view_range": [2, 3] }));
@@ -96,11 +96,11 @@ fn a_binary_is_shown_as_its_size() {
 }
 
 #[test]
-fn a_large_picture_is_scaled_down_and_says_so() {
+fn a_large_image_is_scaled_down_and_the_reply_says_so() {
     let world = World::new();
     let mut data = Vec::new();
-    let picture = image::GrayImage::new(4_000, 100);
-    picture.write_to(&mut std::io::Cursor::new(&mut data), image::ImageFormat::Png).unwrap();
+    let large = image::GrayImage::new(4_000, 100);
+    large.write_to(&mut std::io::Cursor::new(&mut data), image::ImageFormat::Png).unwrap();
     world.file("wide.dat", &data);
     let mut server = world.server(&[]);
     let reply = server.call("view", json!({ "path": "wide.dat" }));
@@ -159,7 +159,7 @@ fn devices_and_proc_are_refused_even_where_the_scope_is_everything() {
 }
 
 #[test]
-fn a_missing_file_is_named_with_others_of_its_name() {
+fn the_error_for_a_missing_file_names_files_of_the_same_name() {
     let world = World::new();
     for name in ["a/Notes.txt", "b/notes.txt", "c/other.txt"] {
         world.file(name, "");

@@ -54,7 +54,7 @@ impl Editor<'_> {
         let edited = self.edit(permitted, |text, current| {
             let plan = replace::plan(text, request).map_err(NotReplaced::Mismatch)?;
             let drift = self.drift(permitted, current);
-            if let Some(Drift::Shown { before, diff }) = &drift {
+            if let Some(Drift::Known { before, diff }) = &drift {
                 let touched = lines_of(text, &plan.splices).iter().any(|lines| diff.touches(lines));
                 // If the session never saw old_str in the file, the agent knows it from elsewhere, such as its own command,
                 // and means the file as it is now.
@@ -161,7 +161,7 @@ impl Editor<'_> {
     }
 }
 
-/// What the agent is told about a match that was not plain.
+/// What the agent is told about a match that was not exact.
 fn note_on_fit(fit: &Fit) -> Option<String> {
     match fit {
         Fit::Exact => None,

@@ -10,7 +10,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use crate::files::Interrupt;
 
 /// How many characters of a line are shown, around the match.
-pub const LONGEST_LINE: usize = 500;
+const LONGEST_LINE: usize = 500;
 
 /// Counts the matches of a file, and notices whether it is binary.
 #[derive(Debug, Default)]

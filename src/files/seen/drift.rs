@@ -11,13 +11,13 @@ const CHANGED: &str = "The file has changed since this session last saw it";
 /// How a file has changed since the session last saw it.
 #[derive(Debug)]
 pub enum Drift {
-    /// The session saw the whole file, so the change can be shown.
-    Shown {
+    /// The session saw the whole file, so the change is known.
+    Known {
         /// The text as the session saw it, decoded.
         before: Vec<u8>,
         diff: Diff,
     },
-    /// The file is too large to keep; all that is known is that it changed.
+    /// The session did not keep the file, because it is too large. All it can tell is that the file changed.
     Unknown,
 }
 
@@ -30,7 +30,7 @@ impl Drift {
                 let encoding = Encoding::of(content);
                 let before = encoding.text_of(&old).into_owned();
                 let diff = diff::between(&before, &encoding.text_of(content));
-                Some(Self::Shown { before, diff })
+                Some(Self::Known { before, diff })
             }
             LastSeen::Signature(old) => (Signature::of(stat) != old).then_some(Self::Unknown),
         }
@@ -39,7 +39,7 @@ impl Drift {
     /// What the agent is told about it.
     pub fn note(&self) -> String {
         match self {
-            Self::Shown { diff, .. } => format!("{CHANGED}:\n{}", diff.text),
+            Self::Known { diff, .. } => format!("{CHANGED}:\n{}", diff.text),
             Self::Unknown => format!("{CHANGED}; it is too large to show how."),
         }
     }

@@ -1,7 +1,7 @@
 //! How lines are shown to an agent: numbered, and cut where they are too long.
 
-/// Characters of a line that are shown.
-pub const LONGEST_LINE: usize = 2_000;
+/// How many characters of a line are shown.
+const LONGEST_LINE: usize = 2_000;
 /// More bytes than a shown line can have. Bytes beyond are counted, not kept.
 const LONGEST_KEPT: usize = LONGEST_LINE * 4 + 4;
 

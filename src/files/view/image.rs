@@ -1,11 +1,11 @@
-//! Pictures: recognised by their first bytes, and scaled down where they would be too large for a model.
+//! Images: recognised by their first bytes, and scaled down where they would be too large for a model.
 
 use std::io::Cursor;
 use std::path::Path;
 
 use image::{ImageFormat, ImageReader, Limits};
 
-/// A picture for the agent. The note says how it differs from the file.
+/// An image for the agent. The note says how it differs from the file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Image {
     pub mime: &'static str,
@@ -13,14 +13,14 @@ pub struct Image {
     pub note: Option<String>,
 }
 
-/// Models refuse a picture with a longer side. Clients send it again with every turn, so it breaks the whole conversation.
+/// Models refuse an image with a longer side. Clients send it again with every turn, so it breaks the whole conversation.
 const LONGEST_SIDE: u32 = 2_000;
-/// A larger picture is scaled to this: the longest side that models do not scale down themselves.
+/// A larger image is scaled to this: the longest side that models do not scale down themselves.
 const SCALED_SIDE: u32 = 1_568;
 /// The memory for decoding. A file of a few kilobytes can claim to hold gigabytes of pixels.
 const MOST_MEMORY: u64 = 512 * 1024 * 1024;
 
-/// The MIME type of a picture, decided by its first bytes. SVG is text and is recognised by its name.
+/// The MIME type of an image, decided by its first bytes. SVG is text and is recognised by its name.
 pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
     let at = |offset: usize, bytes: &[u8]| head.get(offset..offset + bytes.len()) == Some(bytes);
     // "BM" alone proves nothing: a bitmap also has reserved zeros and a header of a known size.
@@ -44,7 +44,7 @@ pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The picture as it is sent. A picture whose size cannot be read is sent unchanged: the client may be able to read it.
+/// The image as it is sent. An image whose size cannot be read is sent unchanged: the client may be able to read it.
 pub fn prepare(mime: &'static str, data: Vec<u8>) -> Image {
     let Some(format) = ImageFormat::from_mime_type(mime) else { return Image { mime, data, note: None } };
     let size = ImageReader::with_format(Cursor::new(&data), format).into_dimensions();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_picture_is_scaled_and_says_so() {
+    fn a_large_image_is_scaled_down_and_the_note_says_so() {
         let mut data = Vec::new();
         image::GrayImage::new(3_000, 10).write_to(&mut Cursor::new(&mut data), ImageFormat::Png).unwrap();
         let image = prepare("image/png", data);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_or_broken_picture_stays_as_it_is() {
+    fn a_small_or_broken_image_stays_as_it_is() {
         let broken = b"\x89PNG\r\n\x1a\nnonsense".to_vec();
         assert_eq!(prepare("image/png", broken.clone()), Image { mime: "image/png", data: broken, note: None });
     }

@@ -7,7 +7,7 @@ use crate::files::text::numbered_lines::{self, Line};
 use crate::files::{FileError, Interrupt};
 
 /// How many lines are shown without a range.
-pub const MOST_LINES: u64 = 2_000;
+const MOST_LINES: u64 = 2_000;
 /// How many characters one reply has: as many as 2,000 lines of the greatest length.
 const MOST_CHARACTERS: usize = 4_000_000;
 const PIECE: usize = 256 * 1024;
