@@ -7,7 +7,8 @@
 //!    finds by ignoring a [`difference`] in style. [`insert`] plans an insertion.
 //! 2. [`file_style`] writes the new lines in the style of the file, with [`indent`] and [`punctuation`].
 //! 3. [`splice`] puts the planned bytes into the file, and [`snippet`] shows the changed lines.
-//! 4. [`near_miss`] diagnoses why a text was not found.
+//! 4. [`near_miss`] diagnoses why a text was not found: [`nearest_region`] says where it almost matches, and
+//!    [`line_difference`] how a line differs.
 //!
 //! [`lines`] takes a line apart for all of them.
 
@@ -17,8 +18,10 @@ mod editor;
 mod file_style;
 mod indent;
 mod insert;
+mod line_difference;
 mod lines;
 mod near_miss;
+mod nearest_region;
 mod normalise;
 mod punctuation;
 mod replace;

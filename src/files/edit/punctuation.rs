@@ -42,6 +42,13 @@ pub fn each_plain(text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
     }
 }
 
+/// A text with typographic characters made plain.
+pub fn made_plain(text: &[u8]) -> Vec<u8> {
+    let mut plain = Vec::with_capacity(text.len());
+    each_plain(text, |piece, _| plain.extend_from_slice(piece));
+    plain
+}
+
 /// Writes `new` in the file's style: where `old` and the file have different forms of a character, `new` gets the file's.
 pub fn in_file_style(new: &str, old: &str, file: &str) -> String {
     let mut text = new.to_owned();
