@@ -1,49 +1,50 @@
-//! What the file tools ask permission for. Each action holds the very handle it is about, so that what was permitted is
-//! what happens, whatever the path leads to by then.
+//! What the file tools ask permission for. Each action holds the open handle that it is about. So the operation happens on
+//! the file that was permitted, even if its path leads elsewhere by then.
 
 use crate::policy::action::Preview;
 use crate::policy::{Action, Subject};
 
-use super::{Asked, Entry, Target};
+use super::{PathHandle, RequestedPath, Target};
 
 /// Show the content of a file or the names in a directory.
 #[derive(Debug)]
 pub struct ReadFile {
-    pub asked: Asked,
-    pub entry: Entry,
+    pub requested: RequestedPath,
+    pub handle: PathHandle,
 }
 
-/// Make or change a file.
+/// Create or change a file.
 #[derive(Debug)]
 pub struct WriteFile {
-    pub asked: Asked,
+    pub requested: RequestedPath,
     pub target: Target,
+    /// Present when the file has a protected name, so that a person must be asked.
     pub protected: Option<Protected>,
 }
 
-/// What makes a write a question.
+/// Why a person is asked about a write, and what they are shown.
 #[derive(Debug)]
 pub struct Protected {
-    /// The name that the file falls under.
+    /// The protected name that the file falls under.
     pub name: String,
-    /// What would be written, for the person who decides.
+    /// What would be written.
     pub change: String,
 }
 
-/// Look through the files and names below a directory, or through one file.
+/// Search the files and names below a directory, or one file.
 #[derive(Debug)]
 pub struct SearchFiles {
-    pub asked: Asked,
-    pub entry: Entry,
+    pub requested: RequestedPath,
+    pub handle: PathHandle,
 }
 
 impl Action for ReadFile {
     fn subject(&self) -> Subject<'_> {
-        Subject::Read(self.entry.path())
+        Subject::Read(self.handle.path())
     }
 
     fn summary(&self) -> String {
-        format!("read {}", self.entry.path().display())
+        format!("read {}", self.handle.path().display())
     }
 }
 
@@ -65,10 +66,10 @@ impl Action for WriteFile {
 
 impl Action for SearchFiles {
     fn subject(&self) -> Subject<'_> {
-        Subject::Read(self.entry.path())
+        Subject::Read(self.handle.path())
     }
 
     fn summary(&self) -> String {
-        format!("search {}", self.entry.path().display())
+        format!("search {}", self.handle.path().display())
     }
 }

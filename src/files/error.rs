@@ -1,7 +1,6 @@
 use std::path::PathBuf;
 
-/// Why a file operation did not happen. The message is the contract's; [`FileError::hints`] are the evidence and the
-/// next step.
+/// Why a file operation did not happen. [`FileError::hints`] adds the evidence and the next step to the message.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     #[error("path must not be empty")]
@@ -49,7 +48,7 @@ impl FileError {
         Self::Os { doing, path: path.to_owned(), error: error.into() }
     }
 
-    /// The evidence and what to do next, a line each.
+    /// The evidence and what to do next, one line each.
     pub fn hints(&self) -> Vec<String> {
         match self {
             Self::Outside { allowed, advice, .. } => {
@@ -57,13 +56,13 @@ impl FileError {
             }
             Self::Denied { allowed, .. } => vec![allowed_directories(allowed)],
             Self::NotFound { absolute, same_name, .. } => {
-                let mut hints = vec![format!("Looked at {}.", absolute.display())];
+                let mut hints = vec![format!("Looked for {}.", absolute.display())];
                 if !same_name.is_empty() {
-                    hints.push(format!("Of the same name: {}", same_name.join(", ")));
+                    hints.push(format!("Files of the same name: {}", same_name.join(", ")));
                 }
                 hints
             }
-            Self::IsDirectory { .. } => vec!["Name a file in it; view and find show what there is.".to_owned()],
+            Self::IsDirectory { .. } => vec!["Name a file in it. view and find show which files there are.".to_owned()],
             Self::FileTooLarge { hint, .. } => {
                 vec![format!("{hint} The limit is --max-file-size.")]
             }
@@ -74,15 +73,15 @@ impl FileError {
             ],
             Self::NoMatch { diagnosis, .. } => diagnosis.clone(),
             Self::Ambiguous { lines, .. } => {
-                vec![format!("They start at lines {lines}. More context in old_str makes it unique.")]
+                vec![format!("They start at lines {lines}. Add surrounding lines to old_str until it is unique.")]
             }
             Self::Stale { changes, .. } => vec![
-                "What changed since:".to_owned(),
+                "What has changed:".to_owned(),
                 changes.clone(),
                 "If the edit is still right, send it again: this session has now seen the change.".to_owned(),
             ],
             Self::Contended { .. } => {
-                vec!["Something else writes it all the time. Try again when it is done.".to_owned()]
+                vec!["Another program keeps writing to it. Try again when that program is done.".to_owned()]
             }
             Self::BadSearch { hint, .. } if !hint.is_empty() => vec![hint.clone()],
             _ => Vec::new(),

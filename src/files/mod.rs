@@ -1,76 +1,38 @@
-//! The files of a project: looking, editing, making, searching.
+//! The files of a project: showing, editing, writing and searching them.
 //!
-//! 1. A path as written becomes an [`Asked`]; the [`Scope`] resolves it to an open handle: an [`Entry`] that exists or a
-//!    [`Target`] to write to. Nothing outside the roots can be reached.
-//! 2. The handle goes into an action ([`ReadFile`], [`WriteFile`], [`SearchFiles`]), which the gate permits.
-//! 3. [`read`] shows ([`window`], [`image`], [`tree`]); [`edit`] and [`mod@create`] go through [`change`], which loses nobody's
-//!    work, to [`mod@write`], which is all or nothing; [`mod@search`] and [`mod@find`] go [`hunt`]ing.
-//! 4. What an edit means is decided by pure code: [`replace`] (with [`normalise`], [`indent`], [`punctuation`]), and
-//!    [`nearest`] when it does not fit.
+//! 1. [`scope`] turns a path as the agent wrote it ([`RequestedPath`]) into an open handle: a [`PathHandle`] on something
+//!    that exists, or a [`Target`] to write to. No handle can lie outside the allowed directories.
+//! 2. The handle goes into an action ([`ReadFile`], [`WriteFile`], [`SearchFiles`]), and the gate permits the action.
+//! 3. [`mod@view`] shows a file or a directory, [`search`] looks for text and names, [`mod@write`] puts content in place
+//!    without losing another writer's work, and [`edit`] works out what a partial change means.
+//! 4. [`seen`] remembers each file as the session last saw it, so that an edit based on an old version is noticed.
+//! 5. [`text`] knows encodings and how lines are shown. [`Interrupt`] ends long work early.
 //!
-//! Everything here blocks: callers keep it off the async threads. What can take long asks [`Stop`].
+//! Every function here blocks. Callers run it on a thread for blocking work (`tools/file.rs` does).
 
 mod action;
-mod asked;
-mod beneath;
-mod change;
-mod changes;
-mod create;
-mod decoder;
-mod deny;
-mod directory;
 mod edit;
-mod encoding;
-mod entry;
 mod error;
-mod find;
-mod hunt;
-mod image;
-mod indent;
-mod lines;
-mod matches;
-mod metadata;
-mod nearest;
-mod normalise;
-mod punctuation;
-mod query;
-mod read;
-mod replace;
-mod root;
-mod same_name;
+mod interrupt;
 mod scope;
 mod search;
 mod seen;
 mod settings;
-mod snippet;
-mod stop;
-mod target;
-mod tree;
-mod walk;
-mod window;
+mod text;
+mod view;
+mod working_directory;
 mod write;
 
 pub use action::{Protected, ReadFile, SearchFiles, WriteFile};
-pub use asked::Asked;
-pub use create::create;
-pub use decoder::Decoder;
-pub use deny::DenyGlobs;
-pub use directory::{DirectoryError, directory_below, real_directory};
-pub use edit::{Edited, Editor};
-pub use encoding::Encoding;
-pub use entry::Entry;
+pub use edit::{Edited, Editor, ReplaceRequest};
 pub use error::FileError;
-pub use find::{NameQuery, Names, find};
-pub use image::Image;
-pub use matches::Shown;
-pub use query::{Mode, TextQuery};
-pub use read::{View, view};
-pub use replace::Request as ReplaceRequest;
-pub use root::Root;
-pub use scope::Scope;
-pub use search::{FileMatches, Matches, search};
+pub use interrupt::Interrupt;
+pub use scope::{DenyGlobs, PathHandle, RequestedPath, Root, Scope, Target};
+pub use search::{
+    FileMatches, FindPage, GrepMode, GrepPage, IgnoredMatches, NameQuery, ResultLine, TextQuery, find, grep,
+};
 pub use seen::SeenFiles;
 pub use settings::Settings;
-pub use stop::Stop;
-pub use target::Target;
-pub use window::Range as LineRange;
+pub use view::{Image, LineRange, Rendered, view};
+pub use working_directory::{DirectoryError, directory_below, real_directory};
+pub use write::create;

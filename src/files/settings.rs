@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::DenyGlobs;
 
-/// What the file tools share.
+/// The settings that all file tools share.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Settings {
     /// The largest file that is read whole or written, in bytes.
@@ -13,10 +13,10 @@ pub struct Settings {
     /// Whether the sandbox mode forbids every write.
     #[serde(skip)]
     pub read_only: bool,
-    /// What is out of bounds whatever the scope says.
+    /// What is out of bounds even inside the scope.
     #[serde(skip)]
     pub deny: DenyGlobs,
-    /// What `~` stands for.
+    /// The directory that `~` stands for.
     #[serde(skip)]
     pub home: Option<PathBuf>,
 }

@@ -11,7 +11,9 @@ pub struct CreateFile;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
+    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
     path: String,
+    /// The whole content of the file.
     content: String,
 }
 
@@ -19,7 +21,7 @@ impl Tool for CreateFile {
     const NAME: &'static str = "create_file";
     const TITLE: &'static str = "Create a file";
     const DESCRIPTION: &'static str =
-        "Write a whole file, with the directories it needs. An existing file is overwritten.";
+        "Write a whole file. Missing parent directories are made, and an existing file is overwritten.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
@@ -35,9 +37,9 @@ pub async fn create(context: &Context, path: &str, content: String) -> Result<To
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
     let text = file::write(&session, permitted, move |permitted| {
         let notes = files::create(permitted, &content, &scope, &settings, seen.seen_files())?;
-        let path = permitted.asked.shown();
-        let told = format!("Created {} ({} bytes)", path.display(), content.len());
-        Ok(told + &file::remarks(&notes))
+        let path = permitted.requested.without_dots();
+        let reply = format!("Created {} ({} bytes)", path.display(), content.len());
+        Ok(reply + &file::remarks(&notes))
     });
     Ok(text.await?.into())
 }

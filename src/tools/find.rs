@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::grep::{BUDGET, MOST_CHARACTERS, MOST_RESULTS, USUAL_RESULTS};
-use super::{Hints, Tool, ToolOutput, file};
-use crate::files::{self, NameQuery, Names, Stop};
+use super::{Hints, Stop, Tool, ToolOutput, file};
+use crate::files::{self, FindPage, Interrupt, NameQuery};
 use crate::server::Context;
 
 /// Finds files by name.
@@ -15,13 +15,15 @@ pub struct Find;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Glob: `*.rs` matches names anywhere, `src/**/*.rs` paths.
+    /// Glob: `*.rs` matches names at any depth, `src/**/*.rs` matches paths.
     pattern: String,
-    /// Directory; the cwd by default.
+    /// Directory, absolute or relative to the session's cwd, which is the default. The project and /tmp are in scope.
     path: Option<String>,
+    /// Only names of this kind.
     r#type: Option<Kind>,
     /// Default 100.
     max_results: Option<u32>,
+    /// Results to skip, for the next page.
     offset: Option<u32>,
 }
 
@@ -37,12 +39,12 @@ pub enum Kind {
 impl Tool for Find {
     const NAME: &'static str = "find";
     const TITLE: &'static str = "Find files";
-    const DESCRIPTION: &'static str = "Find files by name, newest first. Ignored files are listed only when nothing else \
-        matches.";
+    const DESCRIPTION: &'static str = "Find files and directories by name, newest first. Ignored files are listed only when \
+        nothing else matches.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, crate::server::Stop> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let session = context.session(None)?;
         let permitted = file::to_search(context, &session, arguments.path.as_deref()).await?;
         let query = NameQuery {
@@ -56,22 +58,22 @@ impl Tool for Find {
             offset: arguments.offset.unwrap_or(0) as usize,
         };
         let (scope, cwd) = (session.scope(), session.state().cwd);
-        let stop = Stop::after(BUDGET).or_cancelled(context.cancel.clone());
+        let interrupt = Interrupt::after(BUDGET).or_cancelled(context.cancel.clone());
         let text = file::blocking(move || {
-            let names = files::find(&permitted, &query, &scope, &stop)?;
-            Ok(text(&names, &query, &cwd))
+            let page = files::find(&permitted, &query, &scope, &interrupt)?;
+            Ok(text(&page, &query, &cwd))
         });
         Ok(text.await?.into())
     }
 }
 
-fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
+fn text(page: &FindPage, query: &NameQuery, cwd: &Path) -> String {
     let mut text = String::new();
-    if names.ignored {
-        text.push_str(&format!("0 matches in {} files; {} matches in ignored paths\n", names.looked_at, names.total));
+    if page.ignored {
+        text.push_str(&format!("0 matches in {} files; {} matches in ignored paths\n", page.looked_at, page.total));
     }
     let mut shown = 0;
-    for (path, is_directory) in &names.page {
+    for (path, is_directory) in &page.names {
         let line = file::shortened(path, cwd) + if *is_directory { "/" } else { "" };
         if text.len() + line.len() > MOST_CHARACTERS {
             break;
@@ -81,14 +83,10 @@ fn text(names: &Names, query: &NameQuery, cwd: &Path) -> String {
         shown += 1;
     }
     let next = query.offset + shown;
-    if next < names.total {
-        text.push_str(&format!(
-            "\n[Shown: {}-{next} of {}. Next page: offset={next}]\n",
-            query.offset + 1,
-            names.total
-        ));
+    if next < page.total {
+        text.push_str(&format!("\n[Shown: {}-{next} of {}. Next page: offset={next}]\n", query.offset + 1, page.total));
     }
-    if names.partial {
+    if page.partial {
         text.push_str(&format!("\n[Partial: stopped after {} s. Narrow it with path.]\n", BUDGET.as_secs()));
     }
     text

@@ -4,8 +4,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Hints, Tool, ToolOutput, file};
-use crate::files::{self, FileMatches, Matches, Mode, Shown, Stop, TextQuery};
+use super::{Hints, Stop, Tool, ToolOutput, file};
+use crate::files::{self, FileMatches, GrepMode, GrepPage, IgnoredMatches, Interrupt, ResultLine, TextQuery};
 use crate::server::Context;
 
 /// Searches text in files.
@@ -16,23 +16,25 @@ pub struct Grep;
 pub struct Arguments {
     /// Regular expression.
     pattern: String,
-    /// File or directory; the cwd by default.
+    /// File or directory, absolute or relative to the session's cwd, which is the default. The project and /tmp are in scope.
     path: Option<String>,
-    /// Only files like `*.rs` or `!*.min.js`.
+    /// Only files that match, like `*.rs`, or do not match, like `!*.min.js`.
     glob: Option<String>,
-    /// Only files of a type such as `rust`, `py`, `ts`.
+    /// Only files of this type, such as `rust`, `py`, `ts`.
     r#type: Option<String>,
-    /// `files`: counts and first matches; `content`: all matching lines; `count`.
+    /// `files` (default): number of matches and first match per file; `content`: all matching lines; `count`: numbers.
     mode: Option<ModeName>,
-    /// Lines around each match.
+    /// Lines to show around each match, with mode `content`.
     context: Option<u32>,
+    /// Match upper and lower case alike.
     #[serde(default)]
     ignore_case: bool,
-    /// Match across lines; `.` matches line ends too.
+    /// Let a match cross lines; `.` then matches line endings too.
     #[serde(default)]
     multiline: bool,
     /// Default 100.
     max_results: Option<u32>,
+    /// Results to skip, for the next page.
     offset: Option<u32>,
     /// Search ignored files too.
     #[serde(default)]
@@ -48,9 +50,9 @@ pub enum ModeName {
     Count,
 }
 
-/// How long a search may take before it answers with what it has.
+/// How long a search may take. After that it answers with the matches it has found so far.
 pub const BUDGET: Duration = Duration::from_secs(10);
-/// Characters of one answer.
+/// How many characters one reply has.
 pub const MOST_CHARACTERS: usize = 30_000;
 pub const MOST_RESULTS: u32 = 2_000;
 pub const USUAL_RESULTS: u32 = 100;
@@ -59,12 +61,12 @@ const MOST_CONTEXT: u32 = 50;
 impl Tool for Grep {
     const NAME: &'static str = "grep";
     const TITLE: &'static str = "Search in files";
-    const DESCRIPTION: &'static str = "Search file contents with ripgrep's engine. Ignore files (.gitignore) are respected; \
-        dotfiles are searched, .git is not. Sorted by path; page with offset.";
+    const DESCRIPTION: &'static str = "Search file contents with ripgrep's engine. Ignore files such as .gitignore are \
+        respected; dotfiles are searched, .git is not. Results are sorted by path; offset gets the next page.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     type Arguments = Arguments;
 
-    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, crate::server::Stop> {
+    async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
         let session = context.session(None)?;
         let permitted = file::to_search(context, &session, arguments.path.as_deref()).await?;
         let query = TextQuery {
@@ -72,9 +74,9 @@ impl Tool for Grep {
             glob: arguments.glob,
             kind: arguments.r#type,
             mode: match arguments.mode {
-                Some(ModeName::Content) => Mode::Content,
-                Some(ModeName::Count) => Mode::Count,
-                Some(ModeName::Files) | None => Mode::Files,
+                Some(ModeName::Content) => GrepMode::Content,
+                Some(ModeName::Count) => GrepMode::Count,
+                Some(ModeName::Files) | None => GrepMode::Files,
             },
             context: arguments.context.unwrap_or(0).min(MOST_CONTEXT) as usize,
             ignore_case: arguments.ignore_case,
@@ -84,20 +86,20 @@ impl Tool for Grep {
             no_ignore: arguments.no_ignore,
         };
         let (scope, cwd) = (session.scope(), session.state().cwd);
-        let stop = Stop::after(BUDGET).or_cancelled(context.cancel.clone());
+        let interrupt = Interrupt::after(BUDGET).or_cancelled(context.cancel.clone());
         let text = file::blocking(move || {
-            let found = files::search(&permitted, &query, &scope, &stop)?;
-            Ok(text(&found, &query, &cwd))
+            let page = files::grep(&permitted, &query, &scope, &interrupt)?;
+            Ok(text(&page, &query, &cwd))
         });
         Ok(text.await?.into())
     }
 }
 
-fn text(found: &Matches, query: &TextQuery, cwd: &Path) -> String {
+fn text(page: &GrepPage, query: &TextQuery, cwd: &Path) -> String {
     let mut text = String::new();
     let mut shown = 0;
     let mut full = false;
-    for of_file in &found.page {
+    for of_file in &page.files {
         let (block, results) = block(of_file, query.mode, cwd);
         if !text.is_empty() && text.len() + block.len() > MOST_CHARACTERS {
             full = true;
@@ -109,41 +111,41 @@ fn text(found: &Matches, query: &TextQuery, cwd: &Path) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&summary(found));
-    let all = if query.mode == Mode::Content { found.matches } else { found.files };
+    text.push_str(&summary(page));
+    let all = if query.mode == GrepMode::Content { page.total_matches } else { page.total_files };
     let next = query.offset + shown;
     if full || next < all {
-        let what = if query.mode == Mode::Content { "matches" } else { "files" };
+        let what = if query.mode == GrepMode::Content { "matches" } else { "files" };
         text.push_str(&format!("\n[Shown: {what} {}-{next} of {all}. Next page: offset={next}]", query.offset + 1));
     }
     text
 }
 
-/// What is shown of one file, and how many results that is.
-fn block(of_file: &FileMatches, mode: Mode, cwd: &Path) -> (String, usize) {
+/// The lines for one file, and how many results they show.
+fn block(of_file: &FileMatches, mode: GrepMode, cwd: &Path) -> (String, usize) {
     let path = file::shortened(&of_file.path, cwd);
     let count = of_file.count;
     let matches = if count == 1 { "match" } else { "matches" };
     match mode {
-        Mode::Count => (format!("{path}:{count}\n"), 1),
-        Mode::Files => {
+        GrepMode::Count => (format!("{path}:{count}\n"), 1),
+        GrepMode::Files => {
             let mut block = format!("{path} ({count} {matches})\n");
-            if let Some(Shown::Match { number, text }) = of_file.lines.first() {
+            if let Some(ResultLine::Match { number, text }) = of_file.lines.first() {
                 block.push_str(&format!("  {number}: {}\n", text.trim()));
             }
             (block, 1)
         }
-        Mode::Content => {
+        GrepMode::Content => {
             let mut block = String::new();
             let mut results = 0;
             for line in &of_file.lines {
                 match line {
-                    Shown::Match { number, text } => {
+                    ResultLine::Match { number, text } => {
                         results += 1;
                         block.push_str(&format!("{path}:{number}:{text}\n"));
                     }
-                    Shown::Context { number, text } => block.push_str(&format!("{path}-{number}-{text}\n")),
-                    Shown::Gap => block.push_str("--\n"),
+                    ResultLine::Context { number, text } => block.push_str(&format!("{path}-{number}-{text}\n")),
+                    ResultLine::Gap => block.push_str("--\n"),
                 }
             }
             (block, results)
@@ -151,25 +153,25 @@ fn block(of_file: &FileMatches, mode: Mode, cwd: &Path) -> (String, usize) {
     }
 }
 
-fn summary(found: &Matches) -> String {
+fn summary(page: &GrepPage) -> String {
     let mut lines = Vec::new();
-    lines.push(match found.ignored {
-        _ if found.matches > 0 => {
-            format!("{} matches in {} files; {} files searched", found.matches, found.files, found.searched)
+    lines.push(match &page.ignored {
+        _ if page.total_matches > 0 => {
+            format!("{} matches in {} files; {} files searched", page.total_matches, page.total_files, page.searched)
         }
-        Some((count, complete)) => {
-            let at_least = if complete { "" } else { "at least " };
-            format!("0 matches in {} files; {at_least}{count} matches in ignored paths", found.searched)
+        Some(IgnoredMatches { count, complete }) => {
+            let at_least = if *complete { "" } else { "at least " };
+            format!("0 matches in {} files; {at_least}{count} matches in ignored paths", page.searched)
         }
-        None => format!("0 matches in {} files", found.searched),
+        None => format!("0 matches in {} files", page.searched),
     });
-    if found.binaries > 0 {
-        lines.push(format!("Not searched: {} binary files", found.binaries));
+    if page.binaries > 0 {
+        lines.push(format!("Not searched: {} binary files", page.binaries));
     }
-    if found.unreadable > 0 {
-        lines.push(format!("Not searched: {} files that could not be read", found.unreadable));
+    if page.unreadable > 0 {
+        lines.push(format!("Not searched: {} files that could not be read", page.unreadable));
     }
-    if found.partial {
+    if page.partial {
         lines.push(format!("[Partial: stopped after {} s. Narrow it with path, glob or type.]", BUDGET.as_secs()));
     }
     lines.join("\n")

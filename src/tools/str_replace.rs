@@ -5,16 +5,17 @@ use super::{Hints, Stop, Tool, ToolOutput, file};
 use crate::files::{Editor, ReplaceRequest};
 use crate::server::Context;
 
-/// Replaces a text in a file.
+/// Replaces text in a file.
 pub struct StrReplace;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
+    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
     path: String,
-    /// The text to replace, unique in the file.
+    /// The text to replace. It must occur exactly once, unless replace_all is true.
     old_str: String,
-    /// What takes its place; nothing deletes it.
+    /// The text to put in its place. Without it, old_str is deleted.
     #[serde(default)]
     new_str: String,
     /// Replace every occurrence.
@@ -25,9 +26,10 @@ pub struct Arguments {
 impl Tool for StrReplace {
     const NAME: &'static str = "str_replace";
     const TITLE: &'static str = "Replace text in a file";
-    const DESCRIPTION: &'static str = "Replace old_str, copied exactly from the file without line numbers, by new_str. Only \
-        the matched bytes change. Differences in line endings, trailing blanks, indentation style or typographic \
-        punctuation are bridged if one place matches; the reply says so.";
+    const DESCRIPTION: &'static str = "Replace old_str in a file by new_str. Copy old_str exactly from the file, without \
+        line numbers. Only the matched bytes change. If nothing matches exactly, differences in line endings, trailing \
+        blanks, indentation style or typographic punctuation are ignored, as long as only one place matches; the reply \
+        then says so.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
@@ -45,13 +47,13 @@ pub async fn replace(context: &Context, path: &str, old: String, new: String, al
     let text = file::write(&session, permitted, move |permitted| {
         let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
         let edited = editor.replace(permitted, &ReplaceRequest { old: &old, new: &new, all })?;
-        let path = permitted.asked.shown();
-        let told = if all {
+        let path = permitted.requested.without_dots();
+        let reply = if all {
             format!("Replaced {} occurrences in {}", edited.count, path.display())
         } else {
             format!("Replaced in {}\n\n{}", path.display(), edited.snippet)
         };
-        Ok(told + &file::remarks(&edited.notes))
+        Ok(reply + &file::remarks(&edited.notes))
     });
     Ok(text.await?.into())
 }

@@ -5,28 +5,29 @@ use super::{Hints, Stop, Tool, ToolError, ToolOutput, create_file, file, str_rep
 use crate::files::Editor;
 use crate::server::Context;
 
-/// The file tools in one, as Anthropic's models were taught it.
+/// The file tools in one, as Anthropic's models were trained on it.
 pub struct StrReplaceEditor;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    // A string rather than an enum: an unknown command gets the contract's answer, not the parser's.
+    // A string and not an enum, so that an unknown command gets the error text below and not the parser's.
     #[schemars(extend("enum" = ["view", "str_replace", "create", "insert"]))]
     command: String,
+    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
     path: String,
-    /// For view: [start, end] from 1; end -1 is the last line.
+    /// For view: [start, end], counted from 1; an end of -1 is the last line.
     view_range: Option<Vec<i64>>,
-    /// For str_replace: the text to replace, unique in the file.
+    /// For str_replace: the text to replace. It must occur exactly once, unless replace_all is true.
     old_str: Option<String>,
     /// For str_replace and insert: the new text.
     new_str: Option<String>,
-    /// For str_replace: every occurrence.
+    /// For str_replace: replace every occurrence.
     #[serde(default)]
     replace_all: bool,
     /// For create: the whole content.
     file_text: Option<String>,
-    /// For insert: after this line; 0 is the top.
+    /// For insert: the line after which new_str goes; 0 is the top.
     insert_line: Option<i64>,
 }
 
@@ -34,8 +35,8 @@ impl Tool for StrReplaceEditor {
     const NAME: &'static str = "str_replace_editor";
     const TITLE: &'static str = "View and edit files";
     const DESCRIPTION: &'static str = "View, create and edit files. `view` shows a file with line numbers, an image or a \
-        directory; `str_replace` replaces old_str, copied exactly and unique in the file, by new_str; `create` writes a \
-        whole file; `insert` puts new_str after insert_line.";
+        directory. `str_replace` replaces old_str, copied exactly from the file, by new_str. `create` writes a whole file. \
+        `insert` puts new_str after the line insert_line.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
     type Arguments = Arguments;
 
@@ -73,11 +74,11 @@ async fn insert(context: &Context, path: &str, line: i64, text: String) -> Resul
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || format!("insert after line {line}:\n{text}")).await?;
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
-    let told = file::write(&session, permitted, move |permitted| {
+    let reply = file::write(&session, permitted, move |permitted| {
         let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
         let edited = editor.insert(permitted, line, &text)?;
-        let path = permitted.asked.shown();
+        let path = permitted.requested.without_dots();
         Ok(format!("Inserted in {}\n\n{}{}", path.display(), edited.snippet, file::remarks(&edited.notes)))
     });
-    Ok(told.await?.into())
+    Ok(reply.await?.into())
 }

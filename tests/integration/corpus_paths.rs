@@ -1,4 +1,4 @@
-//! The published attacks on file tools, each on the real binary: refused, or without effect.
+//! The published attacks on file tools, each tried on the real binary: refused, or without effect.
 
 use std::os::unix::fs::symlink;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{World, corpus, text};
 
-/// A workspace with everything that the cases name: links out of it, a loop, a pipe, a device, a file of a terabyte.
+/// Makes everything that the cases name: links out of the project, a loop, a FIFO, a device, a file of a terabyte.
 fn prepare(world: &World) {
     let root = world.project();
     let evil = root.with_file_name(format!("{}-evil", root.file_name().unwrap().to_str().unwrap()));
@@ -27,7 +27,7 @@ fn prepare(world: &World) {
     world.file("a", "x");
 }
 
-/// The corpus speaks of tools by what they do.
+/// The corpus names tools by what they do.
 fn call(row: &Value) -> (&'static str, Value) {
     let input = &row["input"];
     match row["tool"].as_str().unwrap() {
@@ -52,7 +52,8 @@ fn no_published_path_leads_out() {
     let mut server = world.server(&["--allow", "git"]);
     let mut count = 0;
     for row in corpus().filter(|row| row["class"] == "path") {
-        // What a session writes to /tmp is in a directory of its own.
+        // A session has a /tmp of its own. The name is unique to this test, so a file of that name in the host's /tmp can only
+        // come from here.
         let row = row.to_string().replace("$ROOT", &root).replace("/tmp/x", &text(&shared_tmp));
         let row: Value = serde_json::from_str(&row).unwrap();
         let (tool, arguments) = call(&row);

@@ -8,7 +8,7 @@ fn find(server: &mut Client, arguments: serde_json::Value) -> String {
     server.call("find", arguments).ok()
 }
 
-/// A file that was changed so many minutes ago.
+/// A file that was last changed this many minutes ago.
 fn aged(world: &World, name: &str, minutes: u64) {
     let path = world.file(name, "");
     let when = SystemTime::now() - Duration::from_secs(60 * minutes);

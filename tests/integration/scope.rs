@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{World, text};
 
 #[test]
-fn every_way_out_is_closed_with_the_contracts_text() {
+fn every_path_out_of_the_scope_is_refused_with_the_specified_text() {
     let world = World::new();
     std::fs::write(world.outside().join("x"), "outside\n").unwrap();
     let out = world.outside().join("x");
@@ -101,7 +101,7 @@ fn the_workspace_is_in_scope_and_the_ceiling_bounds_it() {
 }
 
 #[test]
-fn the_sessions_tmp_is_one_for_commands_and_file_tools() {
+fn commands_and_file_tools_share_the_sessions_tmp() {
     let world = World::new();
     let mut server = world.server(&[]);
     server.call("create_file", json!({ "path": "/tmp/note", "content": "from the tool\n" })).ok();
@@ -112,9 +112,9 @@ fn the_sessions_tmp_is_one_for_commands_and_file_tools() {
     assert!(other.starts_with("file not found: /tmp/note"), "{other}");
 }
 
-/// A directory and a link to the outside change places all the time, as a hostile command could do it.
+/// A thread exchanges a directory and a link to the outside all the time, as a hostile command could.
 #[test]
-fn exchanging_directories_meanwhile_leaks_nothing_in_ten_thousand_calls() {
+fn exchanging_directories_during_ten_thousand_calls_leaks_nothing() {
     let world = World::new();
     world.file("d/f", "inside\n");
     std::fs::write(world.outside().join("f"), "outside\n").unwrap();
@@ -154,7 +154,7 @@ fn exchanging_directories_meanwhile_leaks_nothing_in_ten_thousand_calls() {
 }
 
 #[test]
-fn secrets_in_the_scope_are_out_of_bounds_for_file_tools_too() {
+fn file_tools_cannot_read_secrets_in_the_scope() {
     let world = World::new();
     let home = world.home();
     for (name, text) in [(".ssh/id_rsa", "needle"), (".netrc", "needle"), ("work/notes", "needle")] {

@@ -61,7 +61,7 @@ fn a_file_in_utf_16_is_edited_in_utf_16() {
 }
 
 #[test]
-fn a_match_in_another_style_is_taken_in_the_files_and_said() {
+fn a_match_in_another_style_is_replaced_in_the_files_style_and_the_reply_says_so() {
     let world = World::new();
     world.file("tabs", "fn a() {\r\n\tb();\r\n}\r\n");
     let mut server = world.server(&[]);
@@ -100,7 +100,7 @@ fn several_matches_are_refused_with_their_lines() {
 }
 
 #[test]
-fn a_hard_link_is_replaced_and_said() {
+fn a_file_with_hard_links_is_replaced_and_the_reply_says_so() {
     let world = World::new();
     let path = world.file("f", "old\n");
     std::fs::hard_link(&path, world.project().join("g")).unwrap();
@@ -111,7 +111,7 @@ fn a_hard_link_is_replaced_and_said() {
 }
 
 #[test]
-fn a_change_elsewhere_is_mentioned_and_one_at_the_place_refuses_the_edit() {
+fn a_change_elsewhere_is_mentioned_and_a_change_in_the_edited_lines_refuses_the_edit() {
     let world = World::new();
     world.file("f", "a\nb\nc\nd\ne\n");
     let mut server = world.server(&[]);
@@ -124,7 +124,7 @@ fn a_change_elsewhere_is_mentioned_and_one_at_the_place_refuses_the_edit() {
     assert!(error.starts_with("f has changed at this very place"), "{error}");
     assert!(error.contains("-b\n+b2"), "{error}");
     assert_eq!(world.read("f"), "A\nb2\nc\nd\nE\n");
-    // The change has been shown now, so the agent may insist.
+    // The error has shown the change, so the same edit is now made.
     replace(&mut server, "f", "b", "B").ok();
     world.file("f", "A\nB2\nX\nd\nE\n");
     let error = replace(&mut server, "f", "c\n", "C\n").err();
@@ -132,7 +132,7 @@ fn a_change_elsewhere_is_mentioned_and_one_at_the_place_refuses_the_edit() {
 }
 
 #[test]
-fn what_an_agent_changed_by_a_command_can_be_edited_without_looking_again() {
+fn text_that_a_command_wrote_can_be_edited_without_viewing_the_file_again() {
     let world = World::new();
     world.file("f", "a\nb\n");
     let mut server = world.server(&[]);
@@ -143,7 +143,7 @@ fn what_an_agent_changed_by_a_command_can_be_edited_without_looking_again() {
 }
 
 #[test]
-fn two_servers_that_edit_one_file_at_once_lose_nothing() {
+fn two_servers_that_edit_one_file_at_once_lose_no_edit() {
     let world = World::new();
     world.file("f", (0..40).map(|n| format!("a{n:02}\nb{n:02}\n")).collect::<Vec<_>>().concat());
     let edit = |letter: &'static str| {

@@ -55,7 +55,7 @@ fn lines_are_inserted_after_a_line() {
 }
 
 #[test]
-fn what_is_missing_or_unknown_is_named() {
+fn a_missing_argument_or_an_unknown_command_is_named() {
     let world = World::new();
     world.file("f", "a\n");
     let mut server = world.server(&["--anthropic-compat"]);

@@ -1,10 +1,9 @@
 use std::os::unix::fs::symlink;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World};
+use crate::support::{Client, World, read_position, until};
 
 fn numbered(range: std::ops::RangeInclusive<u32>, width: usize) -> String {
     range.map(|n| format!("{n:>width$}\tl{n}\n")).collect::<Vec<_>>().concat()
@@ -14,7 +13,7 @@ fn lines(count: u32) -> String {
     (1..=count).map(|n| format!("l{n}\n")).collect::<Vec<_>>().concat()
 }
 
-/// The most memory the server ever had, in KiB.
+/// The most memory the server has ever used, in KiB.
 fn peak(server: &Client) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
@@ -34,7 +33,7 @@ fn a_file_is_shown_with_right_aligned_numbers() {
 }
 
 #[test]
-fn a_relative_path_is_seen_from_where_bash_left_the_session() {
+fn a_relative_path_starts_at_the_sessions_cwd() {
     let world = World::new();
     world.file("sub/f", "here\n");
     std::fs::write(world.home().join("g"), "home\n").unwrap();
@@ -45,7 +44,7 @@ fn a_relative_path_is_seen_from_where_bash_left_the_session() {
 }
 
 #[test]
-fn a_window_in_a_large_file_needs_no_memory_for_the_rest() {
+fn a_range_in_a_large_file_needs_no_memory_for_the_rest() {
     let world = World::new();
     let line = "x".repeat(99) + "\n";
     world.file("big", line.repeat(500_000));
@@ -61,7 +60,20 @@ fn a_window_in_a_large_file_needs_no_memory_for_the_rest() {
 }
 
 #[test]
-fn text_of_marked_encodings_is_shown_decoded() {
+fn a_cancelled_view_stops_reading() {
+    let world = World::new();
+    let path = world.file("big", "x".repeat(16 << 10));
+    // Sparse: it takes minutes to read up to the second line, and no room on the disk.
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+    let mut server = world.server(&[]);
+    let pending = server.start("view", json!({ "path": "big", "view_range": [2, 3] }));
+    until("the view to read", || read_position(server.pid(), &path).filter(|position| *position > 1 << 20));
+    server.cancel(&pending);
+    until("the cancelled view to close its file", || read_position(server.pid(), &path).is_none().then_some(()));
+}
+
+#[test]
+fn text_with_a_byte_order_mark_is_shown_decoded() {
     let world = World::new();
     let utf16: Vec<u8> = "\u{FEFF}grün\r\n𝄞\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     world.file("utf16", utf16);
@@ -74,7 +86,7 @@ fn text_of_marked_encodings_is_shown_decoded() {
 }
 
 #[test]
-fn a_binary_is_named_by_its_size() {
+fn a_binary_is_shown_as_its_size() {
     let world = World::new();
     world.file("small", b"\0\x01\x02");
     world.file("large", vec![0; 2_516_582]);
@@ -84,11 +96,11 @@ fn a_binary_is_named_by_its_size() {
 }
 
 #[test]
-fn a_large_picture_is_scaled_down_and_says_so() {
+fn a_large_image_is_scaled_down_and_the_reply_says_so() {
     let world = World::new();
     let mut data = Vec::new();
-    let picture = image::GrayImage::new(4_000, 100);
-    picture.write_to(&mut std::io::Cursor::new(&mut data), image::ImageFormat::Png).unwrap();
+    let large = image::GrayImage::new(4_000, 100);
+    large.write_to(&mut std::io::Cursor::new(&mut data), image::ImageFormat::Png).unwrap();
     world.file("wide.dat", &data);
     let mut server = world.server(&[]);
     let reply = server.call("view", json!({ "path": "wide.dat" }));
@@ -117,13 +129,12 @@ fn a_directory_is_a_bounded_tree_of_two_levels() {
 }
 
 #[test]
-fn what_is_no_file_is_refused_at_once() {
+fn fifos_and_sockets_are_refused_and_never_waited_for() {
     let world = World::new();
     let fifo = world.project().join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let _socket = std::os::unix::net::UnixListener::bind(world.project().join("socket")).unwrap();
     let mut server = world.server(&[]);
-    let start = Instant::now();
     for tool in ["view", "str_replace", "create_file"] {
         for (name, what) in [("fifo", "a FIFO"), ("socket", "a socket")] {
             let mut arguments = json!({ "path": name });
@@ -136,7 +147,6 @@ fn what_is_no_file_is_refused_at_once() {
             assert!(error.starts_with(&format!("{name} is {what};")), "{error}");
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
@@ -149,7 +159,7 @@ fn devices_and_proc_are_refused_even_where_the_scope_is_everything() {
 }
 
 #[test]
-fn a_missing_file_is_named_with_others_of_its_name() {
+fn the_error_for_a_missing_file_names_files_of_the_same_name() {
     let world = World::new();
     for name in ["a/Notes.txt", "b/notes.txt", "c/other.txt"] {
         world.file(name, "");

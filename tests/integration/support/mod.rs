@@ -2,6 +2,7 @@
 
 mod client;
 mod corpus;
+mod descriptors;
 mod http;
 mod inside;
 mod person;
@@ -11,6 +12,7 @@ mod world;
 
 pub use client::{Client, StartOptions};
 pub use corpus::corpus;
+pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
