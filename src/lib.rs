@@ -2,19 +2,20 @@
 //!
 //! The map, in reading order:
 //!
-//! - [`cli`]: what a person types; `serve` is the default.
-//! - [`config`]: defaults ⊕ file ⊕ environment ⊕ flags → [`config::Config`].
-//! - [`transport`]: the wire; the only place that knows the SDK.
-//! - [`server`]: the order of things: [`server::Server::call`] is the path of every request.
-//! - [`tools`]: what agents ask for, one file a tool.
+//! - [`cli`]: what a person types; `serve` is the default. The only room that prints.
+//! - [`config`]: defaults, file, environment and flags → [`config::Config`]. `defaults.toml` is the manual.
+//! - [`transport`]: the wire, stdio and HTTP; the only place that knows the SDK.
+//! - [`tools`]: what agents ask for: one file per tool, its arguments and the text of its result.
+//! - [`server`]: the order of things. [`server::Server::call`] is the path of every request,
+//!   [`server::command`] the path of every command.
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
-//! - [`exec`]: running commands, from permit to result.
-//! - [`files`]: showing, editing, making and searching the files in scope.
-//! - [`keeper`]: the processes between us and a command, which end it when we go.
-//! - [`sandbox`]: what the keeper may do and see, enforced by the kernel.
-//! - [`base`]: small things that several of them use.
+//! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
+//! - [`files`]: shows, edits, writes and searches the files in scope.
+//! - [`keeper`]: guard, keeper and reaper: the processes between the server and a command.
+//! - [`sandbox`]: what the kernel lets a session's commands do and see.
+//! - [`base`]: small things that several rooms use.
 //!
-//! `ARCHITECTURE.md` says what each of them must not do.
+//! `ARCHITECTURE.md` says what each room must not know, and where to add to it.
 
 pub mod base;
 pub mod cli;
