@@ -7,6 +7,7 @@ mod inside;
 mod person;
 mod processes;
 mod reply;
+mod waiting;
 mod world;
 
 pub use client::{Client, StartOptions};
@@ -14,6 +15,7 @@ pub use corpus::corpus;
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
-pub use processes::{alive, descendants, until, with_word};
+pub use processes::{alive, descendants, with_word};
 pub use reply::Reply;
+pub use waiting::{until, with_enough_time};
 pub use world::{World, nap, text};

@@ -1,19 +1,4 @@
-//! Looking at processes from outside, as a suspicious user would.
-
-use std::time::{Duration, Instant};
-
-/// Waits for a condition instead of sleeping for a guess; fails after a generous while.
-#[track_caller]
-pub fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+//! The processes of this machine, read from `/proc` and not from what the server says about them.
 
 /// Living processes whose command line contains the word.
 pub fn with_word(word: &str) -> Vec<u32> {
