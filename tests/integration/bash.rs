@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{World, text, until};
 
 #[test]
-fn echo_hello_is_exactly_the_contracts_text() {
+fn echo_hello_gives_exactly_the_documented_text() {
     let world = World::new();
     let mut server = world.server(&[]);
     assert_eq!(server.bash("echo hello").ok(), "exit_code: 0\n\nstdout:\nhello\n");
@@ -155,7 +155,7 @@ fn a_value_too_large_for_exec_does_not_end_the_session() {
 }
 
 #[test]
-fn stdin_is_at_its_end_unless_given() {
+fn stdin_is_empty_unless_given() {
     let world = World::new();
     let mut server = world.server(&[]);
     assert_eq!(server.bash("read x; echo \"[$x]\"; cat").stdout(), "[]\n");
@@ -183,7 +183,7 @@ fn a_pager_an_editor_and_a_prompt_cannot_hang_a_call() {
 }
 
 #[test]
-fn background_children_are_named_and_do_not_hold_the_call() {
+fn background_children_are_listed_and_do_not_delay_the_answer() {
     let world = World::new();
     let mut server = world.server(&[]);
     let reply = server.bash("sleep 1000 & echo $!");
@@ -204,7 +204,7 @@ fn a_background_child_may_go_on_printing() {
 }
 
 #[test]
-fn named_sessions_are_apart() {
+fn named_sessions_do_not_share_cwd_and_variables() {
     let world = World::new();
     std::fs::create_dir(world.project().join("sub")).unwrap();
     let mut server = world.server(&[]);
@@ -244,7 +244,7 @@ fn a_parallel_call_starts_from_the_state_at_its_start_and_the_last_to_finish_win
 }
 
 #[test]
-fn a_command_longer_than_one_argument_may_be_runs() {
+fn a_command_longer_than_the_limit_for_one_argument_runs() {
     let world = World::new();
     let mut server = world.server(&[]);
     for size in [131_000, 131_071, 131_072, 200_000, 1_000_000] {

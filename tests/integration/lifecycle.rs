@@ -1,10 +1,11 @@
-//! Nothing is left behind: timeout, cancel, hang-up, crash of the server, of the keeper, of a reaper.
+//! No process is left behind by a timeout, a cancel or a hang-up, nor when the server, a keeper or a reaper crashes.
 
 use serde_json::json;
 
 use crate::support::{Client, Reply, World, alive, descendants, nap, until, with_enough_time, with_word};
 
-/// A command whose children try to get away: a session of their own, a double fork, a plain background child.
+/// A command whose children try to outlive it: with a session of their own, by a double fork, in the background. Each
+/// child can be found by its argument to `sleep`.
 fn escapees() -> (String, [String; 4]) {
     let naps = [nap(), nap(), nap(), nap()];
     let [a, b, c, d] = &naps;
@@ -71,7 +72,7 @@ fn a_timeout_ends_the_whole_tree() {
 }
 
 #[test]
-fn what_ignores_term_is_killed_and_its_partial_output_returned() {
+fn a_command_that_ignores_term_is_killed_and_its_partial_output_returned() {
     let world = World::new();
     let mut server = world.server(&[]);
     let command = "trap '' TERM; echo begun; echo warned >&2; : > begun; while :; do sleep 0.05; done";
@@ -155,7 +156,7 @@ fn a_killed_server_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_keeper_or_guard_is_a_clear_error_and_not_a_dead_session() {
+fn a_killed_keeper_or_guard_is_a_clear_error_and_the_session_goes_on() {
     for role in ["testudo-keeper", "testudo-guard"] {
         let world = World::new();
         std::fs::create_dir(world.project().join("sub")).unwrap();

@@ -1,4 +1,5 @@
-//! The real binary, the real wire, a scratch world for every test. One file per tool, and one per theme.
+//! Tests against the real binary over its real transports. Each test has directories of its own. There is one file per
+//! tool and one per theme.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` literals are handed over, not borrowed")]
 

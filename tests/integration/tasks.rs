@@ -34,7 +34,7 @@ fn a_task_runs_is_read_and_is_forgotten_with_its_first_completed_read() {
 }
 
 #[test]
-fn only_what_is_new_comes_on_request() {
+fn a_read_with_new_shows_only_output_since_the_last_read() {
     let world = World::new();
     let mut server = world.server(&[]);
     let id = background(&mut server, "echo one; until [ -e go ]; do sleep 0.01; done; echo two; echo err >&2");
@@ -134,7 +134,7 @@ fn a_task_that_waits_for_input_is_recognised_and_can_be_answered() {
 }
 
 #[test]
-fn a_busy_or_sleeping_task_is_not_taken_to_wait() {
+fn a_busy_or_sleeping_task_does_not_count_as_waiting_for_input() {
     let world = World::new();
     let mut server = world.server(&[]);
     for command in ["sleep 1000", "while :; do :; done", "sleep 1000 </dev/null | cat"] {

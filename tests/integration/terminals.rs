@@ -39,7 +39,7 @@ fn a_short_program_answers_with_its_screen() {
 }
 
 #[test]
-fn python_is_a_conversation() {
+fn python_evaluates_line_by_line() {
     let world = World::new();
     let mut server = world.server(&[]);
     let (id, reply) = open(&mut server, "python3 -iq");
@@ -104,7 +104,7 @@ fn git_add_patch_takes_answers() {
 }
 
 #[test]
-fn top_redraws_and_is_not_taken_to_wait() {
+fn top_redraws_and_does_not_count_as_waiting_for_input() {
     let world = World::new();
     let mut server = world.server(&[]);
     let (id, reply) = open_for(&mut server, "top -d 0.5", 5000);

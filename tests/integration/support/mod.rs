@@ -1,4 +1,4 @@
-//! A harness in which a test reads like a sentence: given a world, a server in it answers a call so.
+//! What the tests share: a [`World`] of directories, a server in it, clients that call its tools, and the replies.
 
 mod client;
 mod corpus;

@@ -10,7 +10,7 @@ pub fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 
-/// Everything below a process, zombies included.
+/// All descendants of a process, zombies included.
 pub fn descendants(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = all().into_iter().filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
     let mut found = Vec::new();
