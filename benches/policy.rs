@@ -1,4 +1,5 @@
-//! How long a decision takes: ordinary command lines against an allow list and a deny list, on the real machine.
+//! How long a decision takes: ordinary command lines, judged with an allow list and with a deny list. Names of programs
+//! are looked up on this machine.
 //! `cargo bench --bench policy`
 
 use std::path::Path;
@@ -25,7 +26,7 @@ const ORDINARY: &[&str] = &[
     "curl -s https://example.invalid/x | jq .a",
 ];
 
-#[expect(clippy::print_stdout, reason = "the figures are what was asked for")]
+#[expect(clippy::print_stdout, reason = "the figures are the output of the benchmark")]
 fn main() {
     let names = |list: &[&str]| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let allow =

@@ -1,5 +1,5 @@
-//! A client of any MCP server over stdio. It has one thread and reads the clock before it parses, so that what is
-//! measured is the server.
+//! A client of any MCP server over stdio. It has one thread and reads the clock before it parses an answer, so its own
+//! work is not part of the measurement.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ pub struct Connection<'a> {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     next_id: u64,
-    /// Answers that came while another was waited for.
+    /// Answers that came while the client waited for another one.
     early: HashMap<u64, Answer>,
 }
 
@@ -27,11 +27,11 @@ pub struct Answer {
     message: Value,
 }
 
-/// A server that does not leave when its client does is ended after this.
+/// How long a server may take to exit after its stdin was closed before it is killed.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl<'a> Connection<'a> {
-    /// Starts the server and shakes hands, one step after the other as clients do.
+    /// Starts the server and initializes the connection step by step, as clients do.
     pub fn open(subject: &'a Subject, scratch: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(&subject.words[0]);
         command.args(&subject.words[1..]).current_dir(scratch);
@@ -69,25 +69,25 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Runs shell text; the time from the request's first byte to the answer's last.
+    /// Runs shell text. Returns the time from the first byte of the request to the last byte of the answer.
     pub fn call(&mut self, command: &str) -> anyhow::Result<Duration> {
         let (id, sent) = self.send_call(command)?;
         self.wait_call(id, sent)
     }
 
-    /// Calls any tool; the same time.
+    /// Calls any tool. Returns the same time as [`Connection::call`].
     pub fn call_tool(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Duration> {
         let (id, sent) = self.send("tools/call", &json!({ "name": name, "arguments": arguments }))?;
         self.wait_call(id, sent)
     }
 
-    /// Asks without waiting.
+    /// Sends a call without waiting for its answer.
     pub fn send_call(&mut self, command: &str) -> anyhow::Result<(u64, Instant)> {
         let arguments = filled(&self.subject.template, command);
         self.send("tools/call", &json!({ "name": self.subject.tool, "arguments": arguments }))
     }
 
-    /// An answer that is an error is no measurement.
+    /// Fails if the answer is an error: an error says nothing about the time of a call.
     pub fn wait_call(&mut self, id: u64, sent: Instant) -> anyhow::Result<Duration> {
         let answer = self.wait(id)?;
         ensure!(answer.message["result"]["isError"] != json!(true), "the tool failed: {}", answer.message["result"]);
@@ -132,7 +132,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// We offer nothing to a server that asks; a notification wants no answer.
+    /// Refuses a request of the server, because this client has no capabilities. Notifications need no answer.
     fn decline(&mut self, message: &Value) -> anyhow::Result<()> {
         if let Some(id) = message.get("id") {
             let error = json!({"code": -32601, "message": "not offered"});
@@ -157,7 +157,7 @@ impl Drop for Connection<'_> {
     }
 }
 
-/// The template with the shell text in its place, however deep.
+/// The template with every `"{command}"`, at any depth, replaced by the shell text.
 fn filled(template: &Value, command: &str) -> Value {
     match template {
         Value::String(text) if text == "{command}" => command.into(),

@@ -1,5 +1,5 @@
-//! What the machine needs without any server. `Command` takes the `posix_spawn` path here: nothing is set that would
-//! need a fork.
+//! The floors: how long the machine needs for the same work without a server. `Command` uses `posix_spawn` here,
+//! because nothing is set that would need a fork.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -17,7 +17,7 @@ pub fn spawn_bash(text: &str) -> anyhow::Result<Duration> {
     timed(bash().arg(text))
 }
 
-/// What a command prints, carried through a pipe into a file by `cat`: one reader and one file, as the server has them.
+/// Lets `cat` carry a command's output through a pipe into a file. The server too reads a pipe and writes a file.
 pub fn into_file(text: &str, scratch: &Path) -> anyhow::Result<Duration> {
     let file = scratch.join("floor");
     let time = timed(bash().arg(format!("{{ {text}; }} | cat > \"$0\"")).arg(&file))?;
@@ -25,7 +25,7 @@ pub fn into_file(text: &str, scratch: &Path) -> anyhow::Result<Duration> {
     Ok(time)
 }
 
-/// A program in a directory, what it prints thrown away.
+/// Runs a program in a directory and discards its output.
 pub fn run(program: &str, words: &[&str], directory: &Path) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let mut command = Command::new(program);
@@ -36,7 +36,7 @@ pub fn run(program: &str, words: &[&str], directory: &Path) -> anyhow::Result<Du
     Ok(time)
 }
 
-/// As many shells at once, until the last has ended.
+/// Starts `count` shells at once and waits until all have ended.
 pub fn parallel_bash(text: &str, count: usize) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let mut children = (0..count).map(|_| bash().arg(text).spawn()).collect::<Result<Vec<Child>, _>>()?;

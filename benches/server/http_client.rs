@@ -1,4 +1,4 @@
-//! A client of one protocol session over HTTP, with a connection for every request.
+//! A client of one protocol session over HTTP. Each request has its own connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -13,7 +13,7 @@ use crate::options::Subject;
 
 const TOKEN: &str = "bench";
 
-/// A server that listens; it ends with this.
+/// A server that listens on a port. It is killed when this value is dropped.
 pub struct HttpServer {
     child: Child,
     pub address: String,
@@ -33,7 +33,7 @@ impl HttpServer {
         }
         let address = line.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).context("no address")?.0;
         let address = address.to_owned();
-        // Whatever is said later must not fill the pipe.
+        // Reads the log on, because a full pipe would block the server.
         std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
         Ok(Self { child, address })
     }
@@ -67,7 +67,7 @@ impl HttpSession {
         Ok(Self { address: address.to_owned(), id, next: 0 })
     }
 
-    /// The text of a tool's result.
+    /// Calls a tool and returns the text of its result.
     pub fn call(&mut self, tool: &str, arguments: &Value) -> anyhow::Result<String> {
         let answer = exchange(&self.address, Some(&self.id), &self.message(tool, arguments))?;
         self.next += 1;
@@ -77,7 +77,7 @@ impl HttpSession {
         Ok(text.with_context(|| message.to_string())?.to_owned())
     }
 
-    /// Sends a call whose progress is wanted, and never reads.
+    /// Sends a call that asks for progress, and never reads from the connection.
     pub fn ignore(&mut self, command: &str) -> anyhow::Result<TcpStream> {
         let mut message = self.message("bash", &json!({ "command": command }));
         message["params"]["_meta"] = json!({ "progressToken": self.next });
@@ -96,7 +96,7 @@ fn send(address: &str, session: Option<&str>, message: &Value) -> anyhow::Result
     stream.set_read_timeout(Some(Duration::from_mins(1)))?;
     let session = session.map(|id| format!("mcp-session-id: {id}\r\n")).unwrap_or_default();
     let body = message.to_string();
-    // HTTP/1.0, so that the answer comes in one piece without the lengths of chunks in between.
+    // An answer to HTTP/1.0 is not chunked, so the body can be read as it is.
     let request = format!(
         "POST /mcp HTTP/1.0\r\nhost: {address}\r\nauthorization: Bearer {TOKEN}\r\n{session}content-type: application/json\r\n\
          accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",

@@ -1,11 +1,11 @@
-//! The numbers we promise, measured on the real binary: every figure stands beside a floor taken in the same run, because
-//! a millisecond means little on a machine that is busy with something else.
+//! Measures the promised numbers on the real binary. Each figure is compared with a floor from the same run, because
+//! absolute times depend on what else the machine does.
 //!
-//! 1. [`options`] says which servers are measured: ours, or any other that speaks MCP over stdio.
-//! 2. [`driver`] is the client ([`http_client`] for many of them), [`floor`] what the machine needs without any server.
-//! 3. [`measures`] takes the samples, servers and floors in turn, so that noise meets all of them alike.
-//! 4. [`table`] prints what came out, beside what was promised.
-#![expect(clippy::print_stdout, reason = "the table is what one runs a benchmark for")]
+//! 1. [`options`] names the servers to measure: testudo, or any other that speaks MCP over stdio.
+//! 2. [`driver`] is the client, [`http_client`] one of many clients; [`floor`] does the same work without a server.
+//! 3. [`measures`] samples servers and floors in turn, so that noise affects all of them alike.
+//! 4. [`table`] prints the results beside the promises.
+#![expect(clippy::print_stdout, reason = "the table is the output of the benchmark")]
 
 mod driver;
 mod floor;

@@ -1,13 +1,13 @@
-//! What processes weigh, as the kernel counts it.
+//! The memory of processes, as the kernel counts it.
 
 use anyhow::Context;
 
-/// Resident now, in MiB, pages shared with others included.
+/// The resident memory in MiB, including pages shared with other processes.
 pub fn resident(pid: u32) -> anyhow::Result<f64> {
     field(pid, "status", "VmRSS:")
 }
 
-/// The most that was ever resident since the start or [`forget_peak`].
+/// The peak of the resident memory since the start or [`forget_peak`].
 pub fn peak(pid: u32) -> anyhow::Result<f64> {
     field(pid, "status", "VmHWM:")
 }
@@ -16,12 +16,12 @@ pub fn forget_peak(pid: u32) -> anyhow::Result<()> {
     std::fs::write(format!("/proc/{pid}/clear_refs"), "5").context("failed to reset the peak")
 }
 
-/// Resident, with shared pages split among those who share them: the figure that may be summed.
+/// The resident memory with each shared page divided by the number of its users, so that figures can be summed.
 pub fn proportional(pid: u32) -> anyhow::Result<f64> {
     field(pid, "smaps_rollup", "Pss:")
 }
 
-/// Everything below a process.
+/// All descendants of a process.
 pub fn descendants(root: u32) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

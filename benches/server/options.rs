@@ -1,4 +1,4 @@
-//! Which servers are measured, and how long.
+//! Which servers to measure, and how often.
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 pub const HELP: &str = "\
 Measures MCP servers over stdio and prints one table of ratios.
 
-Without --server, testudo is measured as it starts by default and with --sandbox off.
+Without --server, testudo is measured with its defaults and with --sandbox off.
 
-  --server NAME=COMMAND LINE   measure this server too; words are split at blanks
+  --server NAME=COMMAND LINE   measure this server instead; repeat it to compare servers in one run; words are split at
+                               blanks
   --tool NAME                  its tool that runs shell text [bash]
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
   --rounds N                   samples of a short call [300]
@@ -29,7 +30,8 @@ pub struct Subject {
     pub words: Vec<String>,
     pub tool: String,
     pub template: Value,
-    /// Ours keeps its files in the scratch directory, where the floor writes too. A foreign server may need its caches.
+    /// testudo gets the scratch directory as its cache, so that it writes to the same file system as the floor. Another
+    /// server may need its own caches.
     pub ours: bool,
 }
 
@@ -40,7 +42,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match word.as_str() {
-            // cargo says that it is running a benchmark.
+            // `cargo bench` adds this flag.
             "--bench" => {}
             "--help" => return Ok(None),
             "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,

@@ -13,7 +13,7 @@ impl Samples {
         self.percentile(50)
     }
 
-    /// The smallest sample that so many percent do not exceed.
+    /// The smallest sample that at least this share of all samples does not exceed.
     pub fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,15 +1,15 @@
-//! What came out, beside what was promised.
+//! The results beside the promises.
 
 /// One line of the table.
 pub struct Row {
     pub server: String,
     pub name: String,
-    /// Or why there is none.
+    /// The error is shown in place of the figure.
     pub result: anyhow::Result<Figure>,
     pub target: Option<Target>,
 }
 
-/// A value and what it is compared with.
+/// A value, and the floor it is compared with.
 pub struct Figure {
     pub value: f64,
     pub unit: &'static str,
@@ -17,7 +17,7 @@ pub struct Figure {
     pub ratio: Option<f64>,
 }
 
-/// What section 11 of the contract asks for.
+/// A promise from section 11 of the contract.
 #[derive(Clone, Copy)]
 pub enum Target {
     RatioAtMost(f64),
@@ -55,7 +55,7 @@ impl Target {
 
 const HEADINGS: [&str; 7] = ["server", "measure", "value", "floor", "ratio", "target", ""];
 
-/// Columns as wide as their widest cell; numbers to the right.
+/// Each column is as wide as its widest cell; numbers are aligned to the right.
 pub fn render(rows: &[Row]) -> String {
     let lines: Vec<[String; 7]> = [HEADINGS.map(str::to_owned)].into_iter().chain(rows.iter().map(cells)).collect();
     let widths: Vec<usize> = (0..HEADINGS.len())

@@ -1,4 +1,5 @@
-//! Tools that ask back, in the lifecycle where a question is a result and the client calls again with the answer.
+//! Tools that ask a question in the lifecycle of 2026-07-28: the question is a result, and the client repeats the call
+//! with the answer.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex};
@@ -99,7 +100,8 @@ fn ask(asked: Vec<(&str, InputRequest)>, step: Option<u32>) -> Answer {
     Ok(InputRequiredResult::new(Some(questions(asked)), step.map(sealed)).into())
 }
 
-/// What the client hands back is an unguessable name for what we kept, so there is nothing to forge.
+/// The steps that were asked about, by the random name that the client sends back. A client cannot guess a name, so it
+/// cannot forge a step.
 static STEPS: LazyLock<Mutex<HashMap<String, u32>>> = LazyLock::new(Mutex::default);
 
 fn sealed(step: u32) -> String {

@@ -1,5 +1,5 @@
-//! What the official conformance suite wants to find, on the product's own transport: connections, limits, sessions and
-//! both lifecycles are ours, only the tools, prompts and resources are the suite's. For tests only.
+//! A server with the tools, prompts and resources that the official conformance suite expects. Connections, limits,
+//! sessions and both lifecycles are those of testudo's own transport. For tests only.
 //!
 //! `cargo run --example conformance -- 127.0.0.1:8932`
 
@@ -57,7 +57,7 @@ enum Change {
 #[derive(Clone)]
 struct Fixtures {
     changes: broadcast::Sender<Change>,
-    /// As a client with a session has set it.
+    /// Set by a client of the lifecycle with sessions.
     log_level: Arc<Mutex<Option<LoggingLevel>>>,
 }
 
@@ -158,7 +158,7 @@ impl ServerHandler for Fixtures {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            // A listener that asked for other changes gets an error here, which is as it should be.
+            // The sink returns an error for a change that this listener did not subscribe to. Nothing is sent then.
             let _ = match change {
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,

@@ -134,7 +134,7 @@ fn argument(call: &CallToolRequestParams, name: &str) -> String {
 }
 
 fn announce(fixtures: &Fixtures, change: Change) -> Answer {
-    // Nobody listens most of the time.
+    // Sending fails while no client listens.
     let _ = fixtures.changes.send(change);
     text("changed")
 }

@@ -1,4 +1,4 @@
-//! `execute_command`: words, not a shell; YAML; the allowlist and the roots of its users.
+//! `execute_command`: words without a shell, a result in YAML, `ALLOWED_COMMANDS` and `ALLOWED_CWD_ROOTS`.
 
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn words_are_arguments_and_the_result_is_yaml_of_strings() {
 }
 
 #[test]
-fn what_goes_wrong_begins_with_the_same_words() {
+fn every_error_begins_with_the_same_words() {
     let world = World::new();
     std::fs::write(world.project().join("file"), "").unwrap();
     let mut server = server(&world, "ls,pwd,no-such-program,sleep", Some(text(&world.project())));

@@ -1,4 +1,5 @@
-//! The real binary, the real wire, a scratch world for every test. One file per tool, and one per theme.
+//! Tests against the real binary over its real transports. Each test has directories of its own. There is one file per
+//! tool and one per theme.
 
 #![expect(clippy::needless_pass_by_value, reason = "`json!` literals are handed over, not borrowed")]
 
@@ -11,6 +12,7 @@ mod cli;
 mod corpus;
 mod corpus_paths;
 mod create_file;
+mod denials;
 mod differential;
 mod execute_command;
 mod find;
@@ -25,6 +27,7 @@ mod policy;
 mod posix_shell;
 mod protected_files;
 mod protocol;
+mod questions;
 mod roots;
 mod run_shell_command;
 mod sandbox;

@@ -1,4 +1,4 @@
-//! Output of any size and kind: bounded in the result, complete in the store, flat in memory.
+//! Output of any size and kind: cut in the result, complete in the store, without growth of the server's memory.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn kib(server: &Client, key: &str) -> u64 {
 }
 
 #[test]
-fn the_first_30000_characters_are_shown_with_the_way_to_the_rest() {
+fn the_first_30000_characters_are_shown_with_the_call_that_reads_the_rest() {
     let world = World::new();
     let mut server = world.server(&[]);
     let text = server.bash("head -c 50000 /dev/zero | tr '\\0' x").ok();
@@ -78,7 +78,7 @@ fn a_stored_output_is_paged_tailed_and_searched() {
 }
 
 #[test]
-fn bad_ids_and_patterns_are_refused_with_what_is_there() {
+fn a_bad_id_is_refused_with_the_valid_ones_and_a_bad_pattern_is_refused() {
     let world = World::new();
     let mut server = world.server(&[]);
     assert!(server.call("task_output", json!({"task_id": "o1"})).err().starts_with("task not found: o1"));
@@ -90,7 +90,7 @@ fn bad_ids_and_patterns_are_refused_with_what_is_there() {
 }
 
 #[test]
-fn escapes_go_from_the_result_and_stay_in_the_store() {
+fn escapes_are_removed_from_the_result_and_kept_in_the_store() {
     let world = World::new();
     let mut server = world.server(&[]);
     let text = server.bash("printf '\\033[31mred\\033[0m \\xff\\xfe end\\n'").ok();
@@ -137,7 +137,7 @@ fn lines_of_any_length_do_not_stall() {
 }
 
 #[test]
-fn the_store_goes_with_the_server_and_a_killed_servers_store_with_the_next() {
+fn a_server_removes_its_store_when_it_ends_and_the_store_of_a_killed_server_when_it_starts() {
     let world = World::new();
     let stores = world.home().join(".cache/testudo/outputs");
     let count = || std::fs::read_dir(&stores).map_or(0, Iterator::count);
@@ -157,9 +157,9 @@ fn the_store_goes_with_the_server_and_a_killed_servers_store_with_the_next() {
 }
 
 #[test]
-fn a_full_disk_is_said_and_the_result_still_comes() {
+fn a_full_disk_is_reported_and_the_result_still_comes() {
     let world = World::new();
-    // A file system of one megabyte for the store, in a mount namespace of the server's own.
+    // The server gets its own mount namespace, in which the store is on a file system of one megabyte.
     let cache = world.home().join(".cache");
     std::fs::create_dir(&cache).unwrap();
     let program = env!("CARGO_BIN_EXE_testudo");
@@ -176,7 +176,7 @@ fn a_full_disk_is_said_and_the_result_still_comes() {
 }
 
 #[test]
-fn the_last_lines_of_a_failure_are_its_own_even_beyond_the_disk_budget() {
+fn a_failed_command_shows_its_last_lines_even_beyond_the_disk_budget() {
     let world = World::new();
     world.file("../config.toml", "[output]\nstore_bytes = \"1MB\"\n");
     let config = world.project().join("../config.toml");

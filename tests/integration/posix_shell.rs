@@ -1,4 +1,4 @@
-//! Where there is no bash: `/bin/sh` with the same promises, as far as it can keep them.
+//! Without bash the server uses `/bin/sh`, and keeps cwd, variables and exit status as it does with bash.
 
 use serde_json::json;
 

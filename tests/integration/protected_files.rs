@@ -1,4 +1,4 @@
-//! Names under which things run outside the sandbox later: file tools ask before they write them.
+//! File tools ask before they write a protected name: programs outside the sandbox later run what such a file says.
 
 use serde_json::json;
 
@@ -46,7 +46,7 @@ fn a_protected_name_is_asked_about_with_what_would_be_written() {
 }
 
 #[test]
-fn an_answer_is_for_that_very_content() {
+fn an_approval_covers_one_content_only() {
     let world = World::new();
     let person = Person::new();
     person.will(choice("session"));
@@ -73,7 +73,7 @@ fn ordinary_names_and_the_temporary_directory_are_not_asked_about() {
 }
 
 #[test]
-fn without_anybody_to_ask_it_is_refused_and_with_the_sandbox_off_it_is_not() {
+fn with_nobody_to_ask_the_write_is_refused_unless_the_sandbox_is_off() {
     let world = World::new();
     let create = json!({ "path": ".envrc", "content": "x" });
     let error = world.server(&[]).call("create_file", create.clone()).err();
@@ -82,9 +82,9 @@ fn without_anybody_to_ask_it_is_refused_and_with_the_sandbox_off_it_is_not() {
     assert!(world.project().join(".envrc").exists());
 }
 
-/// The sentry must take a file that a person has allowed for the person's own, and guard it from then on.
+/// Once a person has allowed a write, the sentry keeps the file as written and guards it against commands.
 #[test]
-fn what_was_allowed_stays_and_is_guarded_from_commands() {
+fn an_allowed_file_stays_and_is_guarded_from_commands() {
     for level in ["auto", "landlock"] {
         let (world, person) = (World::new(), Person::new());
         git_init(&world);
@@ -92,7 +92,7 @@ fn what_was_allowed_stays_and_is_guarded_from_commands() {
         let settings = world.outside().join("config.toml");
         std::fs::write(&settings, format!("[sandbox]\nlevel = \"{level}\"\n")).unwrap();
         let mut server = world.server_with(&["--config", settings.to_str().unwrap()], person.options());
-        // A command that runs all the while, so that whatever comes now could be its doing.
+        // While this command runs, the sentry cannot rule out that a new file is the command's work.
         server.call("bash", json!({ "command": "sleep 1000", "run_in_background": true })).ok();
         for path in [".mcp.json", ".envrc", ".git/hooks/pre-commit", "sub/.claude/settings.json"] {
             server.call("create_file", json!({ "path": path, "content": "allowed" })).ok();

@@ -1,4 +1,5 @@
-//! `run_shell_command`: one JSON object, stateless, without substitution, confirmed where a person can be asked.
+//! `run_shell_command`: its result is one JSON object, nothing persists, command substitution is refused, and a person
+//! who can be asked confirms each command.
 
 use std::sync::{Arc, Mutex};
 

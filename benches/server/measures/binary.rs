@@ -1,4 +1,4 @@
-//! What has to be downloaded: one file, without a loader it would need on the other machine.
+//! The size of the binary that people download, and whether it is static.
 
 use std::path::Path;
 
@@ -30,7 +30,7 @@ pub fn measure(options: &Options, _: &Path) -> Vec<Row> {
     rows.collect()
 }
 
-/// Whether a 64-bit ELF file names a loader, which is what makes it depend on the machine's libraries.
+/// Whether a 64-bit ELF file names a dynamic loader. Such a file depends on the libraries of the machine.
 fn interpreter(bytes: &[u8]) -> anyhow::Result<bool> {
     const INTERPRETER: u64 = 3;
     if !bytes.starts_with(b"\x7fELF\x02\x01") {

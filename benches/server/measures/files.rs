@@ -1,5 +1,5 @@
-//! The file tools: a window in a large file, an edit in a middling one, searches over many small ones. Only our own server
-//! is measured: the tools of others do other things.
+//! The file tools: a window in a large file, an edit in a medium-sized file, searches over many small files. Only
+//! testudo is measured, because the file tools of other servers do something else.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ const FILES: usize = 20_000;
 const LARGE: usize = 200_000_000;
 const MIDDLING: usize = 10_000_000;
 
-/// What is measured: a call, what it is compared with, and the promise.
+/// One measurement: a call, the floor it is compared with, and the promised ratio.
 struct Case {
     name: &'static str,
     call: fn(round: usize) -> (&'static str, Value),
@@ -75,7 +75,7 @@ fn rows(subject: &Subject, case: &Case, project: &Path) -> Vec<Row> {
     }
 }
 
-/// Server and floor in turn, after one round that warms the page cache for both.
+/// Samples server and floor in turn, after one round that warms the page cache for both.
 fn once(subject: &Subject, case: &Case, project: &Path) -> anyhow::Result<(Figure, Figure)> {
     let mut connection = Connection::open(subject, project)?;
     connection.list_tools()?;
@@ -102,7 +102,7 @@ fn prepare(project: &Path) -> anyhow::Result<()> {
     std::fs::write(project.join("large"), line.repeat(LARGE / line.len()))?;
     let middle = line.repeat(MIDDLING / line.len() / 2);
     std::fs::write(project.join("middling"), format!("{middle}needle\n{middle}"))?;
-    // Out of the way of searches, as build products are.
+    // Ignored by searches, as build products are.
     std::fs::write(project.join(".gitignore"), "large\nmiddling\n")?;
     std::fs::create_dir(project.join(".git"))?;
     for number in 0..FILES {
@@ -114,7 +114,7 @@ fn prepare(project: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What any edit of a file has to do.
+/// The steps that every edit of a file needs.
 fn rewrite(project: &Path) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let content = std::fs::read(project.join("middling"))?;

@@ -1,4 +1,4 @@
-//! What a server weighs when nothing happens, after it has worked a little.
+//! The memory of an idle server that has answered a few calls.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::options::{Options, Subject};
 use crate::table::{Figure, Row, Target};
 
 const PROMISED_MEBIBYTES: Target = Target::ValueAtMost(8.0);
-/// For threads and processes of the last call to go.
+/// Long enough for the threads and processes of the last call to end.
 const SETTLE: Duration = Duration::from_millis(300);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! A call that does nothing, against starting the same shell without a server.
+//! A call that does nothing, compared with starting the same shell without a server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::samples::Samples;
 use crate::table::{Figure, Row, Target};
 
 const TEXT: &str = "true";
-/// Enough for a keeper to be made, caches to be warm and threads to be there.
+/// After so many calls the keeper runs, the caches are warm and the threads exist.
 const WARM_UP: usize = 20;
 const PROMISED: Target = Target::RatioAtMost(1.3);
 
 struct Run<'a> {
     subject: &'a Subject,
-    /// Gone after the first error.
+    /// Becomes the first error, and then stays so.
     calls: anyhow::Result<(Connection<'a>, Samples)>,
 }
 
@@ -34,15 +34,15 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
             rest();
             run.sample();
         }
-        // Whoever comes right after the floor finds other caches than whoever comes last.
+        // The server measured right after the floor finds other caches than the last one, so they take turns.
         runs.rotate_left(1);
     }
     runs.sort_by_key(|run| options.servers.iter().position(|subject| std::ptr::eq(subject, run.subject)));
     runs.into_iter().flat_map(|run| run.rows(&smallest, &shell)).collect()
 }
 
-/// An agent thinks between two calls. What a server does meanwhile, its client does not wait for; without a pause it
-/// would be counted against whoever is measured next.
+/// An agent thinks between two calls, and a server may use that time, for example to start the next shell. Without a
+/// pause that work would slow down the next measurement.
 fn rest() {
     std::thread::sleep(Duration::from_millis(5));
 }

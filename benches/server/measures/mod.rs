@@ -1,4 +1,5 @@
-//! The measures, in the order of the contract. A server that fails one gets the reason in its row and goes on to the next.
+//! The measures, in the order of the contract. When a server fails one, its row shows the reason. The
+//! next measure still runs.
 
 mod binary;
 mod files;

@@ -1,4 +1,4 @@
-//! A hundred megabytes of output, against the same pipe carried into a file.
+//! A command that prints a hundred megabytes, compared with the same command piped into a file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -54,7 +54,7 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     rows.flatten().collect()
 }
 
-/// A new server each time: one that kept the last output would have grown already.
+/// Measures a new server each time: one that still holds its last output would show no growth.
 fn once(subject: &Subject, scratch: &Path) -> anyhow::Result<(Duration, f64)> {
     let mut connection = Connection::open(subject, scratch)?;
     connection.call("true")?;

@@ -1,4 +1,4 @@
-//! Fifty calls at once that only wait.
+//! Fifty calls at once, each of which only sleeps.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! What the sandbox costs, level by level in one run: a keeper that is put up for a new session, and a command in a
-//! session that has one. The floor is the same shell without a server.
+//! The cost of the sandbox at each level, in one run: starting the keeper of a new session, and running a command in a
+//! session whose keeper runs. The floor is the same shell without a server.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::options::{Options, Subject};
 use crate::samples::Samples;
 use crate::table::{Figure, Row};
 
-/// A client may have no more sessions than this, the default one included.
+/// The limit of sessions per client, the default session included.
 const SESSIONS: usize = 50;
 const WARM_UP: usize = 10;
 
@@ -21,7 +21,7 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     let landlock = scratch.join("landlock.toml");
     std::fs::write(&landlock, "[sandbox]\nlevel = \"landlock\"\n").expect("the scratch directory can be written");
     let landlock = landlock.display().to_string();
-    // From a directory beside, because a configuration inside the project is refused.
+    // The project is another directory, because the server refuses a configuration file inside the project.
     let project = scratch.join("sandbox-project");
     std::fs::create_dir_all(&project).expect("the scratch directory can be written");
     let levels: [(&str, &[&str]); 3] =
@@ -67,7 +67,7 @@ fn samples(subject: &Subject, rounds: usize, project: &Path) -> anyhow::Result<(
         shell.add(floor::spawn_bash("true")?);
     }
     for number in 0..rounds + WARM_UP {
-        // With stdin of its own a command gets a fresh shell, so that no shell which waits already hides the cost.
+        // A command with stdin gets a fresh shell. A shell started in advance would hide the cost.
         let time = connection.call_tool(&subject.tool, &json!({ "command": "true", "stdin": "" }))?;
         std::thread::sleep(Duration::from_millis(2));
         if number >= WARM_UP {

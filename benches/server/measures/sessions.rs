@@ -1,5 +1,5 @@
-//! Many clients at once over HTTP, each with its own cwd, variables and task: nothing may get mixed up, and those who do
-//! not read must not slow those who do.
+//! Many clients at once over HTTP, each with its own cwd, variables and task. No client may see the state of another,
+//! and clients that do not read their answers must not slow down the others.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -25,7 +25,7 @@ const TEXT: &str = "export COUNT=$((COUNT + 1)); echo $OWN $COUNT $PWD";
 struct Outcome {
     waits: Samples,
     seconds: f64,
-    /// MiB for each session, of the server alone and of everything.
+    /// MiB per session: of the server alone, and in `all` of the server and its descendants.
     server: f64,
     all: f64,
 }
@@ -85,13 +85,13 @@ fn once(subject: &Subject, scratch: &Path, not_reading: usize) -> anyhow::Result
     Ok(Outcome { waits, seconds, server: each(server_memory), all: each(server_memory + tree.sum::<f64>()) })
 }
 
-/// Progress of many long lines, into a connection that stays full.
+/// Opens a session that asks for the progress of many long lines and never reads it, so its connection stays full.
 fn ignore(server: &HttpServer) -> anyhow::Result<TcpStream> {
     let line = "head -c 4000 /dev/zero | tr '\\0' y; echo";
     HttpSession::open(&server.address)?.ignore(&format!("for i in $(seq 1000); do {line}; sleep 0.06; done"))
 }
 
-/// One client's whole conversation; the answers must be its own.
+/// All calls of one client. Fails if an answer shows the state of another client.
 fn converse(address: &str, scratch: &Path, number: usize) -> anyhow::Result<Vec<Duration>> {
     let mut session = HttpSession::open(address).with_context(|| format!("session {number}"))?;
     let home = scratch.join(format!("session-{number}"));

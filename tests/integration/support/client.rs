@@ -9,20 +9,20 @@ use serde_json::{Value, json};
 
 use super::{Reply, until};
 
-/// No answer within this time is a failure; nothing here is that slow.
+/// How long a test waits for an answer before it fails.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-/// How a client introduces itself.
+/// What a client says about itself, and how it answers the server.
 #[derive(Clone)]
 pub struct StartOptions {
     /// The lifecycle of 2026-07-28: no `initialize`, metadata with every request.
     pub modern: bool,
     pub capabilities: Value,
-    /// Answers to what the server asks, by method.
+    /// Answers the server's requests.
     pub answers: Answers,
 }
 
-/// Called with the method and parameters of a server's request; `None` is silence.
+/// Gets the method and parameters of a request from the server. `None` leaves the request without an answer.
 pub type Answers = Arc<dyn Fn(&str, &Value) -> Option<Value> + Send + Sync>;
 
 impl Default for StartOptions {
@@ -31,7 +31,7 @@ impl Default for StartOptions {
     }
 }
 
-/// A client that speaks the protocol in plain JSON, so that nothing of ours is trusted on this side.
+/// A client that writes and reads plain JSON. It shares no code with the server, so a bug there cannot hide here.
 pub struct Client {
     child: Child,
     input: Arc<Mutex<Option<ChildStdin>>>,
@@ -44,7 +44,7 @@ pub struct Client {
     pub hello: Value,
 }
 
-/// A request whose answer has not been waited for yet.
+/// A request that has been sent; its answer may still come.
 pub struct Pending {
     pub id: u64,
     answer: Receiver<Value>,
@@ -93,7 +93,7 @@ impl Client {
         self.child.id()
     }
 
-    /// What the server has logged so far.
+    /// The server's log up to now.
     pub fn log(&self) -> String {
         self.log.lock().unwrap().clone()
     }
@@ -108,7 +108,7 @@ impl Client {
         self.call("bash", json!({ "command": command }))
     }
 
-    /// Sends a tool call and does not wait.
+    /// Sends a tool call without waiting for its answer.
     pub fn start(&mut self, tool: &str, arguments: Value) -> Pending {
         self.send_request("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
@@ -147,7 +147,7 @@ impl Client {
         self.notify("notifications/cancelled", json!({ "requestId": pending.id }));
     }
 
-    /// Notifications of this method so far, oldest first.
+    /// The parameters of all notifications of this method up to now, oldest first.
     pub fn notifications(&self, method: &str) -> Vec<Value> {
         let all = self.notifications.lock().unwrap();
         all.iter().filter(|note| note["method"] == method).map(|note| note["params"].clone()).collect()
@@ -201,7 +201,7 @@ impl Pending {
         self.answer.recv_timeout(PATIENCE).expect("an answer in time")
     }
 
-    /// Whether an answer has come yet.
+    /// The whole message if it has come already. The answer can be taken once.
     pub fn answered(&self) -> Option<Value> {
         self.answer.try_recv().ok()
     }
@@ -235,6 +235,6 @@ fn read(
             (None, None) => {}
         }
     }
-    // Dropping the senders tells whoever still waits that nothing will come.
+    // A dropped sender ends the wait of its request at once: no answer will come.
     waiting.lock().unwrap().clear();
 }

@@ -1,4 +1,5 @@
-//! A server that listens, and clients for it in plain HTTP and JSON, so that nothing of ours is trusted on this side.
+//! A server that listens on a port, and clients that write plain HTTP and JSON. The clients share no code with the
+//! server, so a bug there cannot hide here.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -19,17 +20,17 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Started in the world's project, and listening.
+    /// Starts in the world's project and waits until the server listens.
     pub fn start(world: &World, arguments: &[&str]) -> Self {
         Self::spawn(world, arguments).listening()
     }
 
-    /// Whose token is `tok`.
+    /// Like [`HttpServer::start`], with the token `tok`.
     pub fn with_token(world: &World) -> Self {
         Self::start(world, &["--token", "tok"])
     }
 
-    /// The same, with what only a file can set.
+    /// Like [`HttpServer::with_token`], with settings of `[http]` that have no flag.
     pub fn configured(world: &World, http: &str) -> Self {
         let file = world.home().join("config.toml");
         std::fs::write(&file, format!("[http]\n{http}\n")).unwrap();
@@ -49,7 +50,7 @@ impl HttpServer {
         self
     }
 
-    /// Whether it starts is for the test to see.
+    /// Starts without waiting, for tests in which the server may refuse to start.
     pub fn spawn(world: &World, arguments: &[&str]) -> Self {
         let listen = if arguments.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
         let arguments = [&["--transport", "http"], listen, arguments].concat();
@@ -87,17 +88,17 @@ impl HttpServer {
         until("the server to end", || self.child.try_wait().unwrap())
     }
 
-    /// One request as it is written.
+    /// Sends one request exactly as given.
     pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpReply {
         Exchange::begin(&self.address, method, path, headers, body).reply()
     }
 
-    /// A client of the lifecycle with sessions.
+    /// A client of 2025-11-25, the lifecycle with sessions.
     pub fn client(&self, token: &str) -> HttpClient {
         self.client_with(token, &json!({}))
     }
 
-    /// The same, of a client that can be asked something.
+    /// Like [`HttpServer::client`], with capabilities.
     pub fn client_with(&self, token: &str, capabilities: &Value) -> HttpClient {
         let mut client = HttpClient {
             address: self.address.clone(),
@@ -117,7 +118,7 @@ impl HttpServer {
         client
     }
 
-    /// A client of the lifecycle without.
+    /// A client of 2026-07-28, the lifecycle without sessions.
     pub fn modern_client(&self, token: &str) -> HttpClient {
         HttpClient {
             address: self.address.clone(),
@@ -142,7 +143,7 @@ pub struct HttpClient {
     pub token: String,
     pub session: Option<String>,
     modern: bool,
-    /// What it says it can do, in the lifecycle that says it with every request.
+    /// Sent with every request in the lifecycle of 2026-07-28.
     pub capabilities: Value,
     next: u64,
 }
@@ -158,7 +159,7 @@ impl HttpClient {
         self.call("bash", json!({ "command": command }))
     }
 
-    /// Sends a tool call and does not wait.
+    /// Sends a tool call without waiting for its answer.
     pub fn start(&mut self, tool: &str, arguments: Value) -> Exchange {
         self.begin("tools/call", json!({ "name": tool, "arguments": arguments }))
     }
@@ -183,7 +184,7 @@ impl HttpClient {
         assert_eq!(reply.status, 202, "{reply:?}");
     }
 
-    /// Answers a request of the server's.
+    /// Answers a request that came from the server.
     pub fn respond(&self, request: &Value, result: &Value) {
         let reply = self.post("", None, &json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).reply();
         assert_eq!(reply.status, 202, "{reply:?}");
@@ -193,12 +194,12 @@ impl HttpClient {
         self.exchange("DELETE", &[], b"").reply()
     }
 
-    /// The stream for what the server says by itself.
+    /// Opens the stream on which the server sends requests and notifications outside of calls.
     pub fn listen(&self) -> Exchange {
         self.exchange("GET", &[("accept", "text/event-stream")], b"")
     }
 
-    /// Comes back for what was missed since an event.
+    /// Opens a stream that repeats everything after an event.
     pub fn resume(&self, event: &str) -> Exchange {
         self.exchange("GET", &[("accept", "text/event-stream"), ("last-event-id", event)], b"")
     }
@@ -225,7 +226,7 @@ impl HttpClient {
     }
 }
 
-/// A request on a connection of its own, whose answer is read as it comes.
+/// A request on its own connection. A thread reads the answer as it comes.
 pub struct Exchange {
     stream: TcpStream,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -242,7 +243,7 @@ impl Exchange {
         }
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
-        // A server that does not want the rest may hang up; what it said before is still read.
+        // A server may refuse a request and close the connection before it has read all. Its answer can still be read.
         let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (mut input, kept) = (stream.try_clone().unwrap(), seen.clone());
@@ -255,12 +256,12 @@ impl Exchange {
         Self { stream, seen, reading }
     }
 
-    /// Everything so far, as it came.
+    /// The bytes that have come up to now.
     pub fn so_far(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
-    /// What the server has asked for by now on this stream, by the method.
+    /// The server's requests of this method on this stream up to now.
     pub fn requests(&self, method: &str) -> Vec<Value> {
         let seen = self.so_far();
         let messages = seen.lines().filter_map(|line| serde_json::from_str::<Value>(line.strip_prefix("data:")?).ok());
@@ -326,7 +327,7 @@ impl HttpReply {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("not JSON: {self:?}"))
     }
 
-    /// Every message, of a single answer or of a stream.
+    /// All messages, whether the body is one JSON answer or a stream of events.
     pub fn messages(&self) -> Vec<Value> {
         if self.header("content-type") == Some("application/json") {
             return vec![self.json()];
@@ -334,7 +335,7 @@ impl HttpReply {
         self.body.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data:")?).ok()).collect()
     }
 
-    /// The answer, result or error.
+    /// The only answer, a result or an error.
     #[track_caller]
     pub fn answer(&self) -> Value {
         let answers = self.messages().into_iter().filter(|message| message.get("method").is_none()).collect::<Vec<_>>();

@@ -2,12 +2,12 @@ use std::path::PathBuf;
 
 use super::{Client, Reply, StartOptions, World};
 
-/// A server whose commands try to get out.
+/// A server whose commands try to break out of the sandbox.
 pub struct Inside {
     pub world: World,
     pub client: Client,
     pub level: Level,
-    /// The user that the server runs as is not the one who runs the tests.
+    /// The server runs as the user nobody instead of the user who runs the tests.
     pub nobody: bool,
 }
 
@@ -19,7 +19,7 @@ pub enum Level {
 
 const NOBODY: u32 = 65534;
 
-/// Tries the same at both levels, as the user who runs the tests and, if that is root, as an ordinary one too.
+/// Runs `check` at both levels, as the user who runs the tests. If that user is root, `check` also runs as nobody.
 #[track_caller]
 pub fn everywhere(settings: &str, arguments: &[&str], check: impl Fn(&mut Inside)) {
     let root = rustix::process::getuid().is_root();
@@ -35,7 +35,7 @@ pub fn everywhere(settings: &str, arguments: &[&str], check: impl Fn(&mut Inside
 }
 
 impl Inside {
-    /// `settings` is the rest of a configuration file, after its `[sandbox]`.
+    /// `settings` continues the table `[sandbox]` of the configuration file.
     pub fn new(level: Level, nobody: bool, settings: &str, arguments: &[&str]) -> Self {
         let world = if nobody { World::for_user(NOBODY) } else { World::new() };
         let config = world.outside().join("config.toml");
@@ -55,7 +55,7 @@ impl Inside {
         self.client = connect(&self.world, self.nobody, arguments);
     }
 
-    /// Root as the user of the server, whose rights go further than file permissions.
+    /// Whether the server runs as root, whom file permissions do not stop.
     pub fn as_root(&self) -> bool {
         !self.nobody && rustix::process::getuid().is_root()
     }
@@ -65,7 +65,7 @@ impl Inside {
         self.client.bash(command)
     }
 
-    /// What a command that must go through prints.
+    /// Runs a command that must succeed, and returns its stdout.
     #[track_caller]
     pub fn does(&mut self, command: &str) -> String {
         let reply = self.client.bash(command);
@@ -73,7 +73,7 @@ impl Inside {
         reply.stdout()
     }
 
-    /// A command that must not.
+    /// Runs a command that must fail, and returns the whole text.
     #[track_caller]
     pub fn cannot(&mut self, command: &str) -> String {
         let reply = self.client.bash(command);
@@ -81,7 +81,7 @@ impl Inside {
         reply.text()
     }
 
-    /// A file of the person's, outside the project.
+    /// Writes a file outside the project.
     pub fn outside_file(&self, name: &str, content: &str) -> PathBuf {
         self.place(self.world.outside().join(name), content)
     }
@@ -108,7 +108,7 @@ fn connect(world: &World, nobody: bool, arguments: &[&str]) -> Client {
     } else {
         world.command(arguments)
     };
-    // Not for any command's eyes.
+    // Secrets that no command may see.
     command.env("GITHUB_TOKEN", "canary-123").env("AWS_SECRET_ACCESS_KEY", "canary-456");
     Client::connect(command, StartOptions::default())
 }

@@ -1,4 +1,4 @@
-//! A harness in which a test reads like a sentence: given a world, a server in it answers a call so.
+//! What the tests share: a [`World`] of directories, a server in it, clients that call its tools, and the replies.
 
 mod client;
 mod corpus;
@@ -8,6 +8,7 @@ mod inside;
 mod person;
 mod processes;
 mod reply;
+mod waiting;
 mod world;
 
 pub use client::{Client, StartOptions};
@@ -16,6 +17,7 @@ pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
 pub use person::{Person, choice};
-pub use processes::{alive, descendants, until, with_word};
+pub use processes::{alive, descendants, with_word};
 pub use reply::Reply;
+pub use waiting::{until, with_enough_time};
 pub use world::{World, nap, text};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::StartOptions;
 
-/// A person who answers as scripted and remembers what they were asked.
+/// Answers every question as scripted and records the questions.
 #[derive(Clone)]
 pub struct Person {
     answer: Arc<Mutex<Value>>,
@@ -24,7 +24,7 @@ impl Person {
         self.asked.lock().unwrap().len()
     }
 
-    /// What it was asked, in order.
+    /// The parameters of a question; the first has index 0.
     pub fn question(&self, index: usize) -> Value {
         self.asked.lock().unwrap()[index].clone()
     }

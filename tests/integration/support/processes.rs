@@ -1,19 +1,4 @@
-//! Looking at processes from outside, as a suspicious user would.
-
-use std::time::{Duration, Instant};
-
-/// Waits for a condition instead of sleeping for a guess; fails after a generous while.
-#[track_caller]
-pub fn until<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + Duration::from_secs(30);
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        assert!(Instant::now() < end, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+//! The processes of this machine, read from `/proc` and not from what the server says about them.
 
 /// Living processes whose command line contains the word.
 pub fn with_word(word: &str) -> Vec<u32> {
@@ -25,7 +10,7 @@ pub fn alive(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != 'Z' && state != 'X')
 }
 
-/// Everything below a process, zombies included.
+/// All descendants of a process, zombies included.
 pub fn descendants(root: u32) -> Vec<u32> {
     let parents: Vec<(u32, u32)> = all().into_iter().filter_map(|pid| Some((pid, stat(pid)?.1))).collect();
     let mut found = Vec::new();

@@ -1,13 +1,13 @@
 use serde_json::Value;
 
-/// What a tool call gave back.
+/// The result of a tool call.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub raw: Value,
 }
 
 impl Reply {
-    /// All text blocks together.
+    /// All text blocks, joined.
     pub fn text(&self) -> String {
         let blocks = self.raw["content"].as_array().cloned().unwrap_or_default();
         blocks.iter().filter_map(|block| block["text"].as_str()).collect()

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Client, StartOptions};
 
-/// A place of its own for one test: a project, a directory outside it, an empty home.
+/// The directories of one test: a project, a directory outside it, an empty home. They are removed with this value.
 pub struct World {
     directory: tempfile::TempDir,
     binary: PathBuf,
@@ -12,11 +12,12 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        // Not below /tmp, which the sandbox may treat specially.
+        // Commands see a /tmp of their own, so a project below /tmp would be a special case.
         Self::below(Path::new(env!("CARGO_TARGET_TMPDIR")))
     }
 
-    /// For a user who may not look into the build directory: everything is theirs and where they can reach it.
+    /// A world for another user, who may be unable to read the build directory: it lies in /var/tmp, holds the binary,
+    /// and belongs to that user.
     pub fn for_user(user: u32) -> Self {
         let mut world = Self::below(Path::new("/var/tmp"));
         let root = world.directory.path().to_owned();
@@ -54,7 +55,7 @@ impl World {
         self.path("home")
     }
 
-    /// Writes a file of the project, with its parents.
+    /// Writes a file in the project and makes its parent directories.
     pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.project().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -66,12 +67,12 @@ impl World {
         String::from_utf8(std::fs::read(self.project().join(name)).unwrap()).unwrap()
     }
 
-    /// The binary with an environment that holds nothing by chance.
+    /// The binary with a fixed environment: nothing is inherited but PATH.
     pub fn command(&self, arguments: &[&str]) -> Command {
         self.through(Command::new(&self.binary), arguments)
     }
 
-    /// The same by way of a program that starts others, like `setpriv`.
+    /// Like [`World::command`], started by a program such as `setpriv`.
     pub fn command_by(&self, words: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).arg(&self.binary);
@@ -89,12 +90,12 @@ impl World {
         command
     }
 
-    /// Runs the command line to its end.
+    /// Runs the binary until it exits.
     pub fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).stdin(Stdio::null()).output().unwrap()
     }
 
-    /// A connected server in the project.
+    /// Starts a server in the project and connects a client to it.
     pub fn server(&self, arguments: &[&str]) -> Client {
         Client::connect(self.command(arguments), StartOptions::default())
     }
@@ -111,7 +112,7 @@ pub fn nap() -> String {
     format!("{}.{}", 100_000 + count, std::process::id())
 }
 
-/// For messages: the path as text.
+/// The path as text.
 pub fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
