@@ -70,22 +70,6 @@ fn unknown_task(session: &Session, id: &str) -> ToolError {
     ToolError::new(format!("task not found: {id}")).hint(hint)
 }
 
-/// A whole stream, up to a stated cap, for the tools whose users expect all of it.
-fn complete_text(recording: &crate::exec::Recording) -> String {
-    const CAP: usize = 10 << 20;
-    let mut bytes = Vec::new();
-    recording.each_piece(0, |piece| {
-        let room = CAP - bytes.len();
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-    });
-    let seen = recording.get().spill.seen();
-    let mut text = crate::exec::clean(&bytes);
-    if seen > bytes.len() as u64 {
-        text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
-    }
-    text
-}
-
 /// Refuses `--disable-tools` with a name that no tool has.
 pub fn check_names(settings: &ToolSettings) -> Result<(), String> {
     let valid: Vec<&str> = TOOLS.iter().map(|entry| entry.name).collect();

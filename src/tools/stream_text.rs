@@ -8,6 +8,8 @@ use crate::server::Session;
 const TAIL_LINES: usize = 20;
 /// Bytes of that end.
 const TAIL_BYTES: usize = 16_000;
+/// Bytes of a stream that [`complete_text`] shows.
+const COMPLETE_CAP: usize = 10 << 20;
 
 /// Appends both streams in the contract's order; a stream that was cut gets an id in the session.
 pub fn append(text: &mut String, session: &Session, exit_code: i32, stderr: &Recording, stdout: &Recording) {
@@ -47,6 +49,21 @@ fn truncation(recording: &Recording, view: &View, id: &str, exit_code: i32) -> S
         let lines: Vec<&str> = end.split_inclusive('\n').collect();
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         text.push_str(&format!("[Last {} lines:]\n{}", last.len(), last.concat()));
+    }
+    text
+}
+
+/// A whole stream, up to a stated cap, for the tools whose users expect all of it.
+pub fn complete_text(recording: &Recording) -> String {
+    let mut bytes = Vec::new();
+    recording.each_piece(0, |piece| {
+        let room = COMPLETE_CAP - bytes.len();
+        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+    });
+    let seen = recording.get().spill.seen();
+    let mut text = clean(&bytes);
+    if seen > bytes.len() as u64 {
+        text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
     }
     text
 }

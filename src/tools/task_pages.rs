@@ -3,12 +3,12 @@
 use crate::exec::{Page, PageRequest, Recording, Streams, Task, page_of_text, read_page};
 use crate::server::{Session, StoredOutput};
 
-use super::{ToolError, stream_text};
+use super::{ToolError, stream_text, task_text};
 
 /// The answer for an output id.
 pub async fn of_output(output: StoredOutput, request: PageRequest) -> Result<String, ToolError> {
     let page = read(output.recording.clone(), request).await?;
-    let mut text = format!("status: completed\nexit_code: {}\n{}", output.exit_code, lines("lines", &page));
+    let mut text = task_text::completed(output.exit_code) + &lines("lines", &page);
     append(&mut text, output.stream, &page);
     if let Some(loss) = stream_text::loss_text(&output.recording) {
         text.push_str(&format!("\n[{loss}]\n"));

@@ -17,7 +17,7 @@ pub enum Part {
 /// The header: the task's status and, after a wait for a condition, what ended the wait.
 pub async fn header(task: &Task, waited: Option<Waited>) -> String {
     let mut text = match task.finished() {
-        Some(finished) => format!("status: completed\nexit_code: {}\n", finished.exit_code),
+        Some(finished) => completed(finished.exit_code),
         None => "status: running\n".to_owned(),
     };
     if let Some(waited) = waited {
@@ -27,6 +27,11 @@ pub async fn header(task: &Task, waited: Option<Waited>) -> String {
         text.push_str(&waiting(task));
     }
     text
+}
+
+/// The status of what has ended.
+pub fn completed(exit_code: i32) -> String {
+    format!("status: completed\nexit_code: {exit_code}\n")
 }
 
 fn reason(waited: Waited) -> &'static str {
