@@ -47,7 +47,7 @@ pub use running::{Ending, Running, Streams};
 pub use secret_names::looks_secret;
 pub use server_directory::ServerDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
-pub use shell::{Shell, ShellState, WaitingShell};
+pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Until, Waited};
 pub use typing::{Typing, TypingError};

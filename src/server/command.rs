@@ -2,6 +2,7 @@
 //! each of them gets the same things: the session's keeper, the waiting shell, progress, the explanation of what the
 //! sandbox denied, and the watch over protected names.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,8 +54,9 @@ pub struct Finished {
 
 #[derive(Debug)]
 pub enum How {
-    /// It exited; `moved_to` is the session's new state, if it took one over.
-    Exited { exited: Exited, moved_to: Option<ShellState> },
+    /// It exited. `moved_to` is the session's new state, if it took one over. `lost_cwd` is the directory in which the
+    /// shell ended, if that no longer exists: the session is in the project directory then.
+    Exited { exited: Exited, moved_to: Option<ShellState>, lost_cwd: Option<PathBuf> },
     /// Its time was up and the tree was ended. `full` says why it did not go on as a task, where that was wanted.
     TimedOut { exited: Option<Exited>, full: Option<LimitReached> },
     /// Its time was up and it goes on.
@@ -109,12 +111,12 @@ impl Context {
     ) -> Result<Finished, CommandError> {
         let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
         let how = match ending {
-            Ending::Exited { exited, state } => {
-                let moved_to = state.filter(|_| command.moves_session);
-                if let Some(state) = &moved_to {
-                    command.session.set_state(state.clone());
-                }
-                How::Exited { exited, moved_to }
+            Ending::Exited { exited, report } => {
+                let (moved_to, lost_cwd) = report.filter(|_| command.moves_session).map_or((None, None), |report| {
+                    let (state, lost_cwd) = command.session.take_over(report);
+                    (Some(state), lost_cwd)
+                });
+                How::Exited { exited, moved_to, lost_cwd }
             }
             Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
                 Ok(place) => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::session::Equipment;
 use super::{
-    Call, Clients, Context, Enforcement, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session, SpareKeeper,
-    Stop, ToolEntry, ToolOutput, Workplace, instructions,
+    Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session,
+    SpareKeeper, Stop, ToolEntry, ToolOutput, Workplace, instructions,
 };
 use crate::base::search_path::variable;
 use crate::config::Config;
@@ -185,11 +185,12 @@ impl Server {
     }
 
     /// A new session; `name` is for people.
-    pub fn new_session(&self, workplace: Option<Workplace>, name: String) -> Session {
+    pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
         let notes = Notes::default();
         let tmp = self.directory.temporary_directory();
         let keepers = Arc::new(KeeperLife::new(self.profiles.clone(), self.spare.clone(), tmp, notes.clone()));
         let equipment = Equipment {
+            ids,
             environment: self.environment(),
             deny: self.config.files.deny.clone(),
             profiles: self.profiles.clone(),

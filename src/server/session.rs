@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
+use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
-use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellState, Streams, Task};
+use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellReport, ShellState, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
@@ -29,6 +29,7 @@ pub struct Session {
     names: Arc<NameWatch>,
     notes: Notes,
     kept: Mutex<Kept>,
+    ids: Arc<Ids>,
     tasks: Tasks,
     waiting_shells: WaitingShells,
     approvals: Approvals,
@@ -37,6 +38,7 @@ pub struct Session {
 /// What the server lends to a new session.
 #[derive(Debug)]
 pub struct Equipment {
+    pub ids: Arc<Ids>,
     pub environment: Vec<(OsString, OsString)>,
     pub deny: DenyGlobs,
     pub profiles: Arc<Profiles>,
@@ -64,7 +66,7 @@ pub struct StoredOutput {
 
 impl Session {
     pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { environment, deny, profiles, keepers, names, notes, approvals } = equipment;
+        let Equipment { ids, environment, deny, profiles, keepers, names, notes, approvals } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
@@ -77,7 +79,8 @@ impl Session {
             names,
             notes,
             kept: Mutex::default(),
-            tasks: Tasks::default(),
+            tasks: Tasks::new(ids.clone()),
+            ids,
             waiting_shells: WaitingShells::default(),
             approvals,
         }
@@ -91,8 +94,14 @@ impl Session {
         self.state.locked().clone()
     }
 
-    pub fn set_state(&self, state: ShellState) {
-        *self.state.locked() = state;
+    /// Takes over what a shell ended with. If its cwd is gone, the session goes to the project directory, and the old cwd is
+    /// returned too.
+    pub fn take_over(&self, report: ShellReport) -> (ShellState, Option<PathBuf>) {
+        let ShellReport { mut state, cwd_is_gone } = report;
+        let project = self.workplace.locked().project_dir.clone();
+        let lost = cwd_is_gone.then(|| std::mem::replace(&mut state.cwd, project));
+        *self.state.locked() = state.clone();
+        (state, lost)
     }
 
     /// What file tools may touch now: the workplace, and the session's temporary directory under the name that its commands
@@ -222,16 +231,24 @@ impl Session {
         self.kept.locked().processes.iter().any(|process| !process.is_gone())
     }
 
-    /// Makes a stream readable by id.
+    /// Makes a stream readable by id. A stream that has one keeps it.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
         let mut kept = self.kept.locked();
-        let id = format!("o{}", kept.outputs.len() + 1);
+        if let Some(known) = kept.outputs.iter().find(|output| output.recording.is_same(&recording)) {
+            return known.id.clone();
+        }
+        let id = self.ids.output();
         kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
         id
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
         self.kept.locked().outputs.iter().find(|output| output.id == id).cloned()
+    }
+
+    /// Whether this is the id of one of its tasks or stored outputs.
+    pub fn has(&self, id: &str) -> bool {
+        self.tasks.get(id).is_some() || self.output(id).is_some()
     }
 
     pub fn output_ids(&self) -> Vec<String> {

@@ -24,7 +24,7 @@ mod view;
 use crate::base::spelling;
 use crate::config::ToolSettings;
 use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
-use crate::server::{Hints, Session, Stop, ToolEntry, ToolError, ToolOutput};
+use crate::server::{Context, Hints, Stop, ToolEntry, ToolError, ToolOutput};
 
 pub use tool::Tool;
 use tool::entry;
@@ -64,9 +64,17 @@ fn check_command(command: &str) -> Result<(), ToolError> {
 }
 
 /// The error for an id that names no task and no stored output.
-fn unknown_task(session: &Session, id: &str) -> ToolError {
-    let known: Vec<String> = session.tasks().ids().into_iter().chain(session.output_ids()).collect();
-    let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
+fn unknown_task(context: &Context, id: &str) -> ToolError {
+    let sessions = context.client.sessions();
+    let mut known: Vec<String> = sessions.iter().flat_map(|session| session.tasks().ids()).collect();
+    known.extend(sessions.iter().flat_map(|session| session.output_ids()));
+    let hint = if known.is_empty() {
+        "There are none: this server has no task and no stored output. Some clients start a new server for every call, and \
+         ids do not outlive their server."
+            .to_owned()
+    } else {
+        format!("Known: {}.", known.join(", "))
+    };
     ToolError::new(format!("task not found: {id}")).hint(hint)
 }
 

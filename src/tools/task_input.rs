@@ -39,9 +39,9 @@ impl Tool for TaskInput {
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
-        let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
-        let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
+        let session = context.session_of(id, arguments.session.as_deref())?;
+        let task = session.tasks().get(id).ok_or_else(|| unknown_task(context, id))?;
         let (text, keys) = (arguments.text.unwrap_or_default(), arguments.keys.unwrap_or_default());
         if text.is_empty() && keys.is_empty() {
             return Err(ToolError::new("nothing to type: give text, keys, or both").into());

@@ -66,9 +66,8 @@ pub fn body(context: &Context, session: &Session, task: &Arc<Task>, part: Part) 
         }
         (Streams::Pipes { stdout, stderr }, Part::Unread) => {
             let (err, out) = task.unread(context.server.config().exec.output.view_characters);
-            for (name, view, recording) in [("stderr", err, stderr), ("stdout", out, stdout)] {
-                stream_text::append_view(&mut text, session, exit_code, name, &view, recording);
-            }
+            let views = [("stderr", err, stderr), ("stdout", out, stdout)];
+            stream_text::append_views(&mut text, session, exit_code, views);
         }
     }
     mark_read(context, task);

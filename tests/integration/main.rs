@@ -28,6 +28,7 @@ mod posix_shell;
 mod protected_files;
 mod protocol;
 mod questions;
+mod results;
 mod roots;
 mod run_shell_command;
 mod sandbox;

@@ -10,6 +10,6 @@ mod state_channel;
 mod waiting_shell;
 
 pub use shell::{STALE, Shell, memory_file};
-pub use shell_state::ShellState;
+pub use shell_state::{ShellReport, ShellState};
 pub use state_channel::StateChannel;
 pub use waiting_shell::WaitingShell;

@@ -139,7 +139,7 @@ fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
     format!(
         r#"unset BASH_ENV; exec {PROLOGUE}<&-
 __testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; builtin trap - DEBUG ERR RETURN
- builtin printf '\0%s\0' {nonce}; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
+ builtin printf '\0%s\0' {nonce}; [[ -d $PWD ]] || builtin printf '!'; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
 trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
  local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{STATE}
 $h" EXIT; else builtin trap "$@"; fi; }}
@@ -153,7 +153,7 @@ builtin trap '{{ __testudo_end; }} 2>/dev/null >&{STATE}' EXIT
 fn posix_script(nonce: &str, text: &str) -> String {
     format!(
         r#"__testudo_text={text}; shift
-trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{STATE}; exit $__testudo_s' EXIT
+trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; [ -d "$PWD" ] || printf "!"; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{STATE}; exit $__testudo_s' EXIT
 eval "$__testudo_text""#
     )
 }

@@ -24,9 +24,19 @@ impl ShellState {
     pub fn variable(&self, name: &str) -> Option<OsString> {
         self.environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone())
     }
+}
 
-    /// Parses the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, also a report
-    /// cut short, gives `None`; the session then stays as it was.
+/// What a shell reports about itself when it ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShellReport {
+    pub state: ShellState,
+    /// The cwd no longer exists.
+    pub cwd_is_gone: bool,
+}
+
+impl ShellReport {
+    /// Parses the bytes of the channel: `\0NONCE\0`, `!` if the cwd is gone, the cwd, `\0`, the exports, `\0NONCE\0`.
+    /// Anything else, also a report cut short, gives `None`; the session then stays as it was.
     pub fn parse(bytes: &[u8], nonce: &str) -> Option<Self> {
         let mark = [b"\0", nonce.as_bytes(), b"\0"].concat();
         let end = memchr::memmem::rfind(bytes, &mark)?;
@@ -34,10 +44,12 @@ impl ShellState {
         let report = &bytes[start..end];
         let split = memchr::memchr(0, report)?;
         let cwd = report[..split].strip_suffix(b"\n")?;
+        let (cwd, cwd_is_gone) = cwd.strip_prefix(b"!").map_or((cwd, false), |cwd| (cwd, true));
         if !cwd.starts_with(b"/") {
             return None;
         }
-        Some(Self { cwd: PathBuf::from(OsString::from_vec(cwd.to_vec())), environment: exports(&report[split + 1..]) })
+        let cwd = PathBuf::from(OsString::from_vec(cwd.to_vec()));
+        Some(Self { state: ShellState { cwd, environment: exports(&report[split + 1..]) }, cwd_is_gone })
     }
 }
 
@@ -174,7 +186,7 @@ mod tests {
             "declare -x SHLVL=\"4\"\n",
             "export F='a'\\''b'\n",
         );
-        let state = ShellState::parse(&report(text), "aabbccdd").unwrap();
+        let state = ShellReport::parse(&report(text), "aabbccdd").unwrap().state;
         assert_eq!(state.cwd, PathBuf::from("/a b\nc"));
         let got: Vec<(String, Vec<u8>)> = state
             .environment
@@ -195,15 +207,16 @@ mod tests {
     #[test]
     fn without_the_nonce_or_the_end_nothing_is_believed() {
         let whole = report("declare -x A=\"1\"\n");
-        assert!(ShellState::parse(&whole, "00000000").is_none());
-        assert!(ShellState::parse(&whole[..whole.len() - 3], "aabbccdd").is_none());
-        assert!(ShellState::parse(b"", "aabbccdd").is_none());
+        assert!(ShellReport::parse(&whole, "00000000").is_none());
+        assert!(ShellReport::parse(&whole[..whole.len() - 3], "aabbccdd").is_none());
+        assert!(ShellReport::parse(b"", "aabbccdd").is_none());
     }
 
     #[test]
     fn a_variable_that_would_break_every_later_exec_is_left_behind() {
         let huge = "x".repeat(LONGEST_VARIABLE);
-        let state = ShellState::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
-        assert_eq!(state.unwrap().environment, [("B".into(), "1".into())]);
+        let state =
+            ShellReport::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
+        assert_eq!(state.unwrap().state.environment, [("B".into(), "1".into())]);
     }
 }
