@@ -13,7 +13,7 @@ pub fn is_binary(sample: &[u8]) -> bool {
     }
     let control = |byte: &&u8| matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127);
     let controls = sample.iter().filter(control).count();
-    let nuls = sample.iter().filter(|byte| **byte == 0).count();
+    let nuls = memchr::memchr_iter(0, sample).count();
     // The sample may end inside a character.
     let valid = std::str::from_utf8(sample).map_or_else(|error| error.error_len().is_none(), |_| true);
     controls * 100 >= sample.len() * 8 && (!valid || nuls * 5 >= sample.len())

@@ -117,12 +117,11 @@ impl Escape {
     fn after(self, next: char) -> Self {
         match (self, next) {
             // Parameters and intermediates continue the sequence. Anything else ends it or breaks it off.
-            (Self::Begun, '[') => Self::Control { parameter: 0 },
             (Self::Control { parameter }, '0'..='9') => {
                 let digit = next.to_digit(10).unwrap_or(0);
                 Self::Control { parameter: parameter.saturating_mul(10).saturating_add(digit) }
             }
-            (Self::Control { .. }, '\u{20}'..='\u{3f}') => Self::Control { parameter: 0 },
+            (Self::Begun, '[') | (Self::Control { .. }, '\u{20}'..='\u{3f}') => Self::Control { parameter: 0 },
             (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => Self::Text { length: 0, closing: false },
             (Self::Begun, ' '..='/') => Self::Designation,
             (Self::Begun | Self::Control { .. }, '\u{1b}') => Self::Begun,
