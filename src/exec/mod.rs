@@ -6,7 +6,7 @@
 //! 3. [`output`] records each stream: complete on disk, bounded for the model.
 //! 4. [`running`] waits for the end: exit, timeout or cancel. A command ends by its exit status, never by the end of a
 //!    pipe.
-//! 5. [`task`] is a command that outlives its call; [`typing`] writes to it.
+//! 5. [`task`] is a command that outlives its call: read, waited for, typed into.
 //!
 //! `server/command.rs` uses all of this; tools do not.
 
@@ -31,7 +31,6 @@ mod socket;
 mod spawn;
 mod task;
 mod terminal;
-mod typing;
 
 pub use crate::keeper::protocol::ExitStatus;
 pub use allocator::give_back_large_blocks;
@@ -49,5 +48,4 @@ pub use server_directory::ServerDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
-pub use task::{Task, Until, Waited};
-pub use typing::{Typing, TypingError};
+pub use task::{Task, Typing, TypingError, Until, Waited};

@@ -23,9 +23,9 @@ pub struct Life {
     pub exited: Option<Exited>,
     /// No process of the tree is left, or its reaper is gone and with it the tree.
     pub gone: bool,
-    /// How often the reaper has answered [`Process::is_waiting`], and its newest answer.
+    /// How often the reaper has answered [`Process::input_wait`], and its newest answer.
     answers: u64,
-    waiting: bool,
+    input_wait: Option<u32>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -63,16 +63,17 @@ impl Process {
         self.life.borrow().gone
     }
 
-    /// Whether some process of the tree is blocked reading the command's input.
-    pub async fn is_waiting(&self) -> bool {
+    /// Whether some process of the tree is blocked waiting for the command's input. The number is the same as long as that
+    /// process has not woken up.
+    pub async fn input_wait(&self) -> Option<u32> {
         const LONGEST_ANSWER: Duration = Duration::from_secs(1);
         let mut life = self.life.clone();
         let before = life.borrow().answers;
         self.order(Order::AskInputAwaited).await;
         let answered = life.wait_for(|life| life.answers > before || life.gone);
         match tokio::time::timeout(LONGEST_ANSWER, answered).await {
-            Ok(Ok(life)) => life.waiting && !life.gone,
-            _ => false,
+            Ok(Ok(life)) if !life.gone => life.input_wait,
+            _ => None,
         }
     }
 
@@ -122,9 +123,9 @@ async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
             Ok(ReaperEvent::Exited { status, running }) => {
                 life.send_modify(|life| life.exited = Some(Exited { status, running }));
             }
-            Ok(ReaperEvent::InputAwaited { awaited }) => life.send_modify(|life| {
+            Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
                 life.answers += 1;
-                life.waiting = awaited;
+                life.input_wait = sleeps;
             }),
             Ok(_) => {}
             Err(_) => {

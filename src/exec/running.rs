@@ -74,7 +74,7 @@ impl Running {
             if let Ok(exited) = tokio::time::timeout(BEFORE_THE_CHANNEL_IS_READ, &mut exited).await {
                 return exited;
             }
-            self.channel.begin();
+            drop(self.channel.begin());
             exited.await
         };
         tokio::select! {

@@ -15,7 +15,7 @@ const COMPLETE_CAP: usize = 10 << 20;
 /// blocks names it: clients cut results too, and that line survives.
 pub fn append(text: &mut String, session: &Session, exit_code: i32, stderr: &Recording, stdout: &Recording) {
     let views = (stderr.get().view.snapshot(), stdout.get().view.snapshot());
-    append_views(text, session, exit_code, [("stderr", views.0, stderr), ("stdout", views.1, stdout)]);
+    append_views(text, session, exit_code, &[("stderr", views.0, stderr), ("stdout", views.1, stdout)]);
 }
 
 /// The same for the parts of the streams that these views hold.
@@ -23,7 +23,7 @@ pub fn append_views(
     text: &mut String,
     session: &Session,
     exit_code: i32,
-    views: [(&'static str, View, &Recording); 2],
+    views: &[(&'static str, View, &Recording); 2],
 ) {
     let mut blocks = String::new();
     for (name, view, recording) in views.iter().filter(|(_, view, _)| view.total() > 0) {

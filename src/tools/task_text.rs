@@ -40,6 +40,7 @@ fn reason(waited: Waited) -> &'static str {
         Waited::Pattern => "the pattern matched",
         Waited::Port => "the port accepts connections",
         Waited::WaitsForInput => "the task waits for input",
+        Waited::Quiet => "the screen has been quiet for 3 s",
         Waited::TimeUp => "the time is up",
         Waited::Cancelled => "cancelled",
     }
@@ -67,7 +68,7 @@ pub fn body(context: &Context, session: &Session, task: &Arc<Task>, part: Part) 
         (Streams::Pipes { stdout, stderr }, Part::Unread) => {
             let (err, out) = task.unread(context.server.config().exec.output.view_characters);
             let views = [("stderr", err, stderr), ("stdout", out, stdout)];
-            stream_text::append_views(&mut text, session, exit_code, views);
+            stream_text::append_views(&mut text, session, exit_code, &views);
         }
     }
     mark_read(context, task);

@@ -25,6 +25,7 @@ mod lifecycle;
 mod output;
 mod policy;
 mod posix_shell;
+mod prompts;
 mod protected_files;
 mod protocol;
 mod questions;

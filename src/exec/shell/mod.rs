@@ -9,7 +9,7 @@ mod shell_state;
 mod state_channel;
 mod waiting_shell;
 
-pub use shell::{STALE, Shell, memory_file};
+pub use shell::{Reports, STALE, Shell, memory_file};
 pub use shell_state::{ShellReport, ShellState};
 pub use state_channel::StateChannel;
 pub use waiting_shell::WaitingShell;

@@ -22,6 +22,10 @@ const STATE: i32 = 251;
 /// What a waiting shell reports when its directory is no longer the one it was started in.
 pub const STALE: &str = "stale";
 
+/// What a shell in a terminal writes before it runs its text. A key that comes earlier could interrupt the prologue
+/// instead.
+const READY: &str = "r";
+
 /// The kernel's limit for a single argument, with room for the terminating NUL.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
@@ -49,14 +53,19 @@ impl Shell {
         }
     }
 
-    /// The command, and the descriptors it needs besides stdin, stdout and stderr; the shell writes its state
-    /// to `channel`.
-    pub fn command(&self, text: &str, nonce: &str, state: &ShellState, channel: OwnedFd) -> io::Result<Prepared> {
+    /// The command, and the descriptors it needs besides stdin, stdout and stderr. The shell reports to `channel`.
+    pub fn command(
+        &self,
+        text: &str,
+        reports: Reports<'_>,
+        state: &ShellState,
+        channel: OwnedFd,
+    ) -> io::Result<Prepared> {
         if text.len() < LONGEST_ARGUMENT {
-            return self.prepare(Text::Argument(text), nonce, state, vec![(STATE, channel)]);
+            return self.prepare(Text::Argument(text), reports, state, vec![(STATE, channel)]);
         }
         let file = memory_file(c"text", text.as_bytes())?;
-        self.prepare(Text::File, nonce, state, vec![(STATE, channel), (TEXT, file)])
+        self.prepare(Text::File, reports, state, vec![(STATE, channel), (TEXT, file)])
     }
 
     /// A waiting shell: it waits for a byte from `go`, then reads its text from the file `text`. Only bash can do this.
@@ -71,13 +80,14 @@ impl Shell {
         if matches!(self, Self::Posix(_)) {
             return Ok(None);
         }
-        self.prepare(Text::Later, nonce, state, vec![(STATE, channel), (TEXT, text), (GO, go)]).map(Some)
+        self.prepare(Text::Later, Reports::State { nonce }, state, vec![(STATE, channel), (TEXT, text), (GO, go)])
+            .map(Some)
     }
 
     fn prepare(
         &self,
         text: Text<'_>,
-        nonce: &str,
+        reports: Reports<'_>,
         state: &ShellState,
         mut placed: Vec<(i32, OwnedFd)>,
     ) -> io::Result<Prepared> {
@@ -85,13 +95,13 @@ impl Shell {
         environment.push(("PWD".into(), state.cwd.clone().into()));
         let arguments = match (self, text) {
             (Self::Bash(_), text) => {
-                placed.push((PROLOGUE, memory_file(c"prologue", bash_prologue(nonce, text).as_bytes())?));
+                placed.push((PROLOGUE, memory_file(c"prologue", bash_prologue(reports, text).as_bytes())?));
                 environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{PROLOGUE}").into()));
                 words(["bash", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
             }
-            (Self::Posix(_), Text::Argument(text)) => words(["sh", "-c", &posix_script(nonce, "$1"), "sh", text]),
+            (Self::Posix(_), Text::Argument(text)) => words(["sh", "-c", &posix_script(reports, "$1"), "sh", text]),
             (Self::Posix(_), Text::File | Text::Later) => {
-                words(["sh", "-c", &posix_script(nonce, &format!("$(cat /proc/self/fd/{TEXT})")), "sh", ""])
+                words(["sh", "-c", &posix_script(reports, &format!("$(cat /proc/self/fd/{TEXT})")), "sh", ""])
             }
         };
         let program = self.path().as_os_str().to_owned();
@@ -107,6 +117,16 @@ impl Shell {
 pub struct Prepared {
     pub start: Start,
     pub descriptors: Vec<OwnedFd>,
+}
+
+/// What a shell reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Reports<'a> {
+    /// Its cwd and variables, when it ends.
+    State { nonce: &'a str },
+    /// Only that it is about to run its text. bash without an EXIT trap replaces itself by the last command, so that a C-c
+    /// reaches that command and is not lost between two processes.
+    Ready,
 }
 
 /// How the text reaches the shell.
@@ -125,7 +145,7 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.map(|word| OsStr::new(word).to_owned()).to_vec()
 }
 
-fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
+fn bash_prologue(reports: Reports<'_>, text: Text<'_>) -> String {
     let read = format!("IFS= builtin read -r -d '' -u {TEXT} __testudo_text; exec {TEXT}<&-\n");
     let take_text = match text {
         Text::Argument(_) => String::new(),
@@ -135,6 +155,11 @@ fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
             "builtin read -r -N 1 -u {GO} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {GO}<&-\n\
              [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{STATE}; exit; }}; SECONDS=0\n{read}"
         ),
+    };
+    let Reports::State { nonce } = reports else {
+        return format!(
+            "unset BASH_ENV; exec {PROLOGUE}<&-\n{take_text}builtin printf {READY} >&{STATE}; exec {STATE}>&-\n"
+        );
     };
     format!(
         r#"unset BASH_ENV; exec {PROLOGUE}<&-
@@ -150,7 +175,12 @@ builtin trap '{{ __testudo_end; }} 2>/dev/null >&{STATE}' EXIT
 
 /// dash has no `BASH_ENV` and no descriptors above 9 in its redirections, so the text is evaluated by a script that
 /// reports at the end. A command that sets its own EXIT trap gives up its cwd and variables.
-fn posix_script(nonce: &str, text: &str) -> String {
+fn posix_script(reports: Reports<'_>, text: &str) -> String {
+    let Reports::State { nonce } = reports else {
+        return format!(
+            "__testudo_text={text}; shift\nprintf {READY} >/proc/self/fd/{STATE}\neval \"$__testudo_text\""
+        );
+    };
     format!(
         r#"__testudo_text={text}; shift
 trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; [ -d "$PWD" ] || printf "!"; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{STATE}; exit $__testudo_s' EXIT
