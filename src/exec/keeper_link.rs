@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::descriptor_limit::descriptor_limit_before;
 use super::keeper_news::KeeperNews;
-use super::process::Process;
+use super::process::{Elders, Process};
 use super::shell::memory_file;
 use super::socket::Socket;
 use crate::base::locks::LockExt;
@@ -25,7 +25,7 @@ use crate::sandbox::support::{self, Finding};
 pub struct KeeperLink {
     socket: Arc<Socket>,
     /// To the guard, which stays outside the keeper's restrictions. When this socket closes, the guard ends everything.
-    guard: Socket,
+    guard: Arc<Socket>,
     ordering: tokio::sync::Mutex<()>,
     profile: Arc<Profile>,
     /// Secrets that did not exist when the keeper was made, so it could not hide them.
@@ -92,7 +92,7 @@ impl KeeperLink {
         let (socket, news, over) = (Arc::new(socket), Arc::new(KeeperNews::default()), CancellationToken::new());
         let keeper = Self {
             socket: socket.clone(),
-            guard,
+            guard: Arc::new(guard),
             ordering: tokio::sync::Mutex::default(),
             missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !secret.exists()).cloned().collect()),
             profile: Arc::new(profile),
@@ -197,9 +197,17 @@ impl KeeperLink {
         }
         // Close our copies before we wait: while we hold the writing end of a pipe, its reader sees no end.
         drop((theirs, descriptors));
-        let (message, master) = control.receive_with_descriptor().await;
+        let Ok((message, master)) = tokio::time::timeout(READY_WITHIN, control.receive_with_descriptor()).await else {
+            // Something has stopped the keeper. The guard can still end it.
+            self.mark_dead();
+            self.guard.hang_up();
+            return Err(KeeperError::Dead);
+        };
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Started { pid, reaper }) => Ok((Process::new(control, pid, reaper), master)),
+            Ok(ReaperEvent::Started { pid, reaper }) => {
+                let elders = Elders { keeper: Arc::downgrade(&self.socket), guard: Arc::downgrade(&self.guard) };
+                Ok((Process::new(control, elders, pid, reaper), master))
+            }
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
             Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();

@@ -29,8 +29,9 @@ pub fn main() -> io::Result<()> {
     let _ = rustix::process::setsid();
     lower_descriptor_limit();
     let (keeper_socket, own_socket) = take_sockets()?;
+    signals::hear_of_children();
     processes::become_sub_reaper();
-    let keeper = match create_keeper(&keeper_socket, &own_socket) {
+    let mut keeper = match create_keeper(&keeper_socket, &own_socket) {
         Ok(keeper) => keeper,
         Err(failure) => {
             packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
@@ -48,7 +49,7 @@ pub fn main() -> io::Result<()> {
         let ready = descriptors::wait_for(&sources, None);
         while signals::next_signal(&signals).is_some() {}
         let hung_up = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR);
-        let keeper_ended = reap(keeper.pid);
+        let keeper_ended = keeper.reap();
         if keeper_ended || hung_up(ready[1]) || hung_up(ready[2]) {
             descendants::end_all();
             keeper.cgroup.iter().for_each(Cgroup::remove);
@@ -67,7 +68,12 @@ struct Keeper {
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
+    /// How often it was stopped.
+    stops: u32,
 }
+
+/// At level `landlock` a command can stop its keeper. We continue it at once, but not for ever.
+const MOST_STOPS: u32 = 100;
 
 /// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
 /// its id maps and put it into a control group.
@@ -99,19 +105,27 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper
                 namespaces = Some(NamespaceHandles::open(child)?);
             }
             rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(Keeper { pid: child, namespaces, cgroup })
+            Ok(Keeper { pid: child, namespaces, cgroup, stops: 0 })
         }
     }
 }
 
-/// Reaps the children that have ended. Returns whether the keeper was one of them or no child is left.
-fn reap(keeper: i32) -> bool {
-    let mut ended = false;
-    loop {
-        match processes::wait_any() {
-            Waited::Ended { pid, .. } => ended |= pid == keeper,
-            Waited::NoneYet => return ended,
-            Waited::NoChildren => return true,
+impl Keeper {
+    /// Reaps the children that have ended, and continues the keeper if it was stopped. Returns whether the keeper has ended,
+    /// was stopped too often, or no child is left.
+    fn reap(&mut self) -> bool {
+        let mut ended = false;
+        loop {
+            match processes::wait_any() {
+                Waited::Ended { pid, .. } => ended |= pid == self.pid,
+                Waited::Stopped { pid } => {
+                    self.stops += u32::from(pid == self.pid);
+                    ended |= self.stops > MOST_STOPS;
+                    processes::kill(pid, libc::SIGCONT);
+                }
+                Waited::NoneYet => return ended,
+                Waited::NoChildren => return true,
+            }
         }
     }
 }

@@ -7,6 +7,7 @@
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use super::descendants;
+use super::process_table::Member;
 
 /// The file that a command reads its input from, identified whatever descriptor a process has for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -24,15 +25,16 @@ impl InputFile {
 
     /// Whether a descendant of the calling process waits for this file.
     pub fn is_awaited(self) -> bool {
-        descendants::living().into_iter().any(|pid| {
-            awaited_descriptor(pid).is_some_and(|number| Self::at(&format!("/proc/{pid}/fd/{number}")) == Some(self))
+        descendants::living().into_iter().any(|member| {
+            awaited_descriptor(member)
+                .is_some_and(|number| Self::at(&member.file(&format!("fd/{number}"))) == Some(self))
         })
     }
 }
 
 /// The descriptor that a process is blocked on, if there is exactly one and the process set no timeout.
-fn awaited_descriptor(pid: i32) -> Option<i64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/syscall")).ok()?;
+fn awaited_descriptor(member: Member) -> Option<i64> {
+    let text = std::fs::read_to_string(member.file("syscall")).ok()?;
     let mut fields = text.split_whitespace();
     let call: i64 = fields.next()?.parse().ok()?;
     let arguments: Vec<u64> =
@@ -52,7 +54,7 @@ fn awaited_descriptor(pid: i32) -> Option<i64> {
     } else {
         return None;
     };
-    (endless && argument(1)? == 1).then(|| polled_descriptor(pid, argument(0)?)).flatten()
+    (endless && argument(1)? == 1).then(|| polled_descriptor(member, argument(0)?)).flatten()
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -76,8 +78,8 @@ fn is_poll(_: i64) -> bool {
 }
 
 /// The first field of the `pollfd` at this address in the process.
-fn polled_descriptor(pid: i32, address: u64) -> Option<i64> {
+fn polled_descriptor(member: Member, address: u64) -> Option<i64> {
     let mut bytes = [0; 4];
-    std::fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
+    std::fs::File::open(member.file("mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
     Some(i64::from(i32::from_ne_bytes(bytes)))
 }

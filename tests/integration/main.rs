@@ -38,6 +38,7 @@ mod sandbox_places;
 mod sandbox_protect;
 mod sandbox_work;
 mod scope;
+mod stopped;
 mod str_replace;
 mod str_replace_editor;
 mod tasks;
