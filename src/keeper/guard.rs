@@ -29,7 +29,6 @@ pub fn main() -> io::Result<()> {
     let _ = rustix::process::setsid();
     lower_descriptor_limit();
     let (keeper_socket, own_socket) = take_sockets()?;
-    signals::hear_of_children();
     processes::become_sub_reaper();
     let mut keeper = match create_keeper(&keeper_socket, &own_socket) {
         Ok(keeper) => keeper,

@@ -29,12 +29,6 @@ pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     }
 }
 
-/// Lets our children tell us when they end or stop, even if whoever started us ignored SIGCHLD.
-pub fn hear_of_children() {
-    // SAFETY: the default action is no function that could be unsound.
-    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
-}
-
 /// The next pending signal: its number and the pid of its sender, which is 0 for a sender outside our pid namespace.
 pub fn next_signal(descriptor: &OwnedFd) -> Option<(i32, u32)> {
     // SAFETY: signalfd_siginfo is plain data, valid when zeroed.

@@ -65,8 +65,10 @@ fn check_command(command: &str) -> Result<(), ToolError> {
 
 /// The error for an id that names no task and no stored output.
 fn unknown_task(session: &Session, id: &str) -> ToolError {
-    let known: Vec<String> = session.tasks().ids().into_iter().chain(session.output_ids()).collect();
-    let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", known.join(", ")) };
+    const MOST_SHOWN: usize = 20;
+    let known: Vec<String> = session.output_ids().into_iter().chain(session.tasks().ids()).collect();
+    let newest = &known[known.len().saturating_sub(MOST_SHOWN)..];
+    let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", newest.join(", ")) };
     ToolError::new(format!("task not found: {id}")).hint(hint)
 }
 

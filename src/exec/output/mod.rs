@@ -3,15 +3,18 @@
 //! - [`recording`] empties a pipe into a [`spill`] (all bytes, on disk when there are many) and a [`view`] (the first
 //!   characters, for the model).
 //! - [`clean`] turns bytes into text: no escape sequences, no broken UTF-8.
+//! - [`disk`] keeps account of what is stored, and makes room.
 //! - [`pages`] reads a stored output again: by lines, from the end, or by a pattern.
 
 mod clean;
+mod disk;
 mod pages;
 mod recording;
 mod spill;
 mod view;
 
 pub use clean::clean;
+pub use disk::{Disk, DiskFull, SessionDisk, StoredFile};
 pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
 pub use recording::{OutputListener, Recording, pipe, read_some, record};
 pub use spill::{Loss, Spill};
