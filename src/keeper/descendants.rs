@@ -78,3 +78,12 @@ pub fn signal_all(signal: i32) {
         signalled.extend(missed);
     }
 }
+
+/// Reaps the children of the calling process that have ended and are not its own.
+pub fn reap_strangers(is_own: impl Fn(i32) -> bool) {
+    let children = ProcessTable::default().children_of(Member::own());
+    children
+        .into_iter()
+        .filter(|child| child.is_dead() && !is_own(child.pid))
+        .for_each(|child| processes::reap(child.pid));
+}

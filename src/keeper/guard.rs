@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
 use super::protocol::{DONE, FAILED, GuardRequest};
-use super::{descendants, descriptors, keeper, packets, signals};
+use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::namespaces::{self, NamespaceHandles};
@@ -30,7 +30,14 @@ pub fn main() -> io::Result<()> {
     lower_descriptor_limit();
     let (keeper_socket, own_socket) = take_sockets()?;
     processes::become_sub_reaper();
-    let mut keeper = match create_keeper(&keeper_socket, &own_socket) {
+    let created =
+        receive_profile(&own_socket).doing(|| "receive the session's profile".to_owned()).and_then(|profile| {
+            if profile.level != Level::Full {
+                witness::stand_by(&[&keeper_socket, &own_socket]);
+            }
+            create_keeper(&profile, &keeper_socket, &own_socket)
+        });
+    let mut keeper = match created {
         Ok(keeper) => keeper,
         Err(failure) => {
             packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
@@ -76,12 +83,11 @@ const MOST_STOPS: u32 = 100;
 
 /// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
 /// its id maps and put it into a control group.
-fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
-    let profile = receive_profile(own_socket).doing(|| "receive the session's profile".to_owned())?;
+fn create_keeper(profile: &Profile, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
     let (released, release) = pipe().doing(|| "create a pipe".to_owned())?;
     let forked = match profile.level {
-        Level::Full => match namespaces::fork_inside(&profile)? {
+        Level::Full => match namespaces::fork_inside(profile)? {
             0 => Forked::Child,
             child => Forked::Parent { child },
         },
@@ -91,7 +97,7 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper
         Forked::Child => {
             descriptors::close(own_socket);
             drop(release);
-            keeper::main(keeper_socket, &profile, released)
+            keeper::main(keeper_socket, profile, released)
         }
         Forked::Parent { child } => {
             let limited = profile.level != Level::None;

@@ -50,6 +50,12 @@ pub fn wait_any() -> Waited {
     }
 }
 
+/// Reaps this child, if it has ended.
+pub fn reap(pid: i32) {
+    // SAFETY: a null pointer means that nobody wants the status.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
+}
+
 pub fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

@@ -119,6 +119,7 @@ impl KeeperLife {
 
     /// Ends them all, with everything they still run.
     pub async fn end(&self) {
-        *self.keepers.lock().await = Generations::default();
+        let Generations { current, former, .. } = std::mem::take(&mut *self.keepers.lock().await);
+        futures::future::join_all(current.iter().chain(&former).map(|keeper| keeper.end())).await;
     }
 }

@@ -200,6 +200,8 @@ impl Server {
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
         self.clients.end_all().await;
+        self.spare.end();
+        exec::guards_gone().await;
         self.directory.remove();
     }
 }

@@ -42,6 +42,7 @@ mod scope;
 mod stopped;
 mod str_replace;
 mod str_replace_editor;
+mod survivors;
 mod tasks;
 mod terminals;
 mod view;
