@@ -11,6 +11,7 @@ use crate::transport::http::Http;
 use crate::transport::stdio;
 
 pub async fn run(config: Config) -> anyhow::Result<()> {
+    crate::exec::reap_strangers();
     match config.transport {
         Transport::Stdio => stdio::serve(start(config).await?).await,
         Transport::Http => {

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::descriptor_limit::descriptor_limit_before;
+use super::guards;
 use super::keeper_news::KeeperNews;
-use super::process::Process;
+use super::process::{Elders, Process};
 use super::shell::memory_file;
 use super::socket::Socket;
 use crate::base::locks::LockExt;
@@ -25,7 +26,8 @@ use crate::sandbox::support::{self, Finding};
 pub struct KeeperLink {
     socket: Arc<Socket>,
     /// To the guard, which stays outside the keeper's restrictions. When this socket closes, the guard ends everything.
-    guard: Socket,
+    guard: Arc<Socket>,
+    guard_pid: Option<u32>,
     ordering: tokio::sync::Mutex<()>,
     profile: Arc<Profile>,
     /// Secrets that did not exist when the keeper was made, so it could not hide them.
@@ -63,10 +65,11 @@ impl KeeperLink {
     pub async fn launch(profile: Profile) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
-        // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. tokio reaps
-        // the guard; the guard ends by itself when our socket closes.
-        tokio::process::Command::new("/proc/self/exe")
-            .arg0("testudo-guard")
+        // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. The guard ends
+        // by itself when our socket closes.
+        let child = tokio::process::Command::new("/proc/self/exe")
+            // Not our own name: `pkill -9 -f testudo` must leave somebody who cleans up.
+            .arg0("session-guard")
             .arg(SUBCOMMAND)
             .args(descriptor_limit_before().map(|limit| limit.to_string()))
             .env_clear()
@@ -76,10 +79,11 @@ impl KeeperLink {
             .stdout(Stdio::from(guards))
             .spawn()
             .map_err(KeeperError::Launch)?;
+        let pid = guards::adopt(child);
         let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
         guard.send(GuardRequest::Profile.encode(), &[encoded.as_fd()]).await.map_err(KeeperError::Launch)?;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
-            Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, profile)),
+            Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, pid, profile)),
             Ok(message) => Err(match message.strip_prefix(FAILED) {
                 Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
                 None => KeeperError::NotReady,
@@ -88,11 +92,12 @@ impl KeeperLink {
         }
     }
 
-    fn listened_to(socket: Socket, guard: Socket, profile: Profile) -> Self {
+    fn listened_to(socket: Socket, guard: Socket, guard_pid: Option<u32>, profile: Profile) -> Self {
         let (socket, news, over) = (Arc::new(socket), Arc::new(KeeperNews::default()), CancellationToken::new());
         let keeper = Self {
             socket: socket.clone(),
-            guard,
+            guard: Arc::new(guard),
+            guard_pid,
             ordering: tokio::sync::Mutex::default(),
             missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !secret.exists()).cloned().collect()),
             profile: Arc::new(profile),
@@ -106,6 +111,14 @@ impl KeeperLink {
             }
         });
         keeper
+    }
+
+    /// Ends the keeper with everything that it runs, and waits until all of it is gone.
+    pub async fn end(&self) {
+        self.guard.hang_up();
+        if let Some(pid) = self.guard_pid {
+            guards::gone(pid).await;
+        }
     }
 
     /// What it has told us between requests.
@@ -197,9 +210,17 @@ impl KeeperLink {
         }
         // Close our copies before we wait: while we hold the writing end of a pipe, its reader sees no end.
         drop((theirs, descriptors));
-        let (message, master) = control.receive_with_descriptor().await;
+        let Ok((message, master)) = tokio::time::timeout(READY_WITHIN, control.receive_with_descriptor()).await else {
+            // Something has stopped the keeper. The guard can still end it.
+            self.mark_dead();
+            self.guard.hang_up();
+            return Err(KeeperError::Dead);
+        };
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Started { pid, reaper }) => Ok((Process::new(control, pid, reaper), master)),
+            Ok(ReaperEvent::Started { pid, reaper }) => {
+                let elders = Elders { keeper: Arc::downgrade(&self.socket), guard: Arc::downgrade(&self.guard) };
+                Ok((Process::new(control, elders, pid, reaper), master))
+            }
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
             Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();

@@ -1,10 +1,11 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 use super::socket::Socket;
-use crate::keeper::protocol::{ExitStatus, Order, ReaperEvent};
+use crate::base::locks::LockExt;
+use crate::keeper::protocol::{ExitStatus, KeeperRequest, Order, ReaperEvent};
 
 /// A running command with everything that descends from it. Dropping the last handle ends the tree.
 #[derive(Clone, Debug)]
@@ -13,8 +14,19 @@ pub struct Process {
     pub pid: i32,
     /// The process that watches it, numbered alike.
     pub reaper: i32,
-    control: Arc<Socket>,
+    control: Arc<Control>,
+    elders: Elders,
     life: watch::Receiver<Life>,
+}
+
+/// The socket to the reaper. `None` once the tree is gone: a handle to an ended command holds no descriptor.
+type Control = Mutex<Option<Arc<Socket>>>;
+
+/// The processes above a reaper, for when it does not answer.
+#[derive(Clone, Debug)]
+pub struct Elders {
+    pub keeper: Weak<Socket>,
+    pub guard: Weak<Socket>,
 }
 
 /// What is known of the command and its tree.
@@ -23,7 +35,7 @@ pub struct Life {
     pub exited: Option<Exited>,
     /// No process of the tree is left, or its reaper is gone and with it the tree.
     pub gone: bool,
-    /// How often the reaper has answered [`Process::input_wait`], and its newest answer.
+    /// How often the reaper has answered [`Order::AskInputAwaited`], and its newest answer.
     answers: u64,
     input_wait: Option<u32>,
 }
@@ -39,12 +51,12 @@ pub struct Exited {
 pub const GRACE: Duration = Duration::from_secs(5);
 
 impl Process {
-    pub fn new(control: Socket, pid: i32, reaper: i32) -> Self {
-        let control = Arc::new(control);
+    pub fn new(control: Socket, elders: Elders, pid: i32, reaper: i32) -> Self {
+        let control = Arc::new(Mutex::new(Some(Arc::new(control))));
         let (sender, life) = watch::channel(Life::default());
         let listening = Arc::downgrade(&control);
         tokio::spawn(async move { listen(&listening, &sender).await });
-        Self { pid, reaper, control, life }
+        Self { pid, reaper, control, elders, life }
     }
 
     /// Waits until the command itself has ended. `None` when its reaper was killed first, so the status is unknown.
@@ -66,15 +78,24 @@ impl Process {
     /// Whether some process of the tree is blocked waiting for the command's input. The number is the same as long as that
     /// process has not woken up.
     pub async fn input_wait(&self) -> Option<u32> {
+        if self.ask().await { self.life.borrow().input_wait } else { None }
+    }
+
+    /// What has become of the command by now, even if we were stopped meanwhile and its reaper's report still waits in the
+    /// socket. The reaper's answer to a question comes after all that it has told before.
+    pub async fn exited_by_now(&self) -> Option<Exited> {
+        self.ask().await;
+        self.life.borrow().exited.clone()
+    }
+
+    /// Asks the reaper a question. Returns whether it has answered, and the tree is still there.
+    async fn ask(&self) -> bool {
         const LONGEST_ANSWER: Duration = Duration::from_secs(1);
         let mut life = self.life.clone();
         let before = life.borrow().answers;
         self.order(Order::AskInputAwaited).await;
         let answered = life.wait_for(|life| life.answers > before || life.gone);
-        match tokio::time::timeout(LONGEST_ANSWER, answered).await {
-            Ok(Ok(life)) if !life.gone => life.input_wait,
-            _ => None,
-        }
+        matches!(tokio::time::timeout(LONGEST_ANSWER, answered).await, Ok(Ok(life)) if !life.gone)
     }
 
     /// Ends the whole tree: the signal, [`GRACE`], then KILL until nothing is left. The server keeps the time, the reaper
@@ -86,12 +107,32 @@ impl Process {
         if tokio::time::timeout(GRACE, self.gone()).await.is_ok() {
             return Vec::new();
         }
-        self.order(Order::End).await;
+        if self.ask().await {
+            self.order(Order::End).await;
+        } else {
+            self.end_without_reaper().await;
+        }
         match tokio::time::timeout(AFTER_KILL, self.gone()).await {
             Ok(()) => Vec::new(),
             Err(_) => {
                 self.life.borrow().exited.as_ref().map_or_else(|| vec![self.pid], |exited| exited.running.clone())
             }
+        }
+    }
+
+    /// For a reaper that does not answer. The keeper kills it and everything below it. If the keeper does not answer either,
+    /// the guard ends the whole session.
+    async fn end_without_reaper(&self) {
+        const KEEPER_ACTS_WITHIN: Duration = Duration::from_secs(1);
+        if let Some(keeper) = self.elders.keeper.upgrade() {
+            let request = KeeperRequest::Kill { reaper: self.reaper }.encode();
+            let _ = tokio::time::timeout(KEEPER_ACTS_WITHIN, keeper.send(&request, &[])).await;
+        }
+        if tokio::time::timeout(KEEPER_ACTS_WITHIN, self.gone()).await.is_err()
+            && let Some(guard) = self.elders.guard.upgrade()
+        {
+            tracing::warn!(reaper = self.reaper, "the keeper does not answer; the session's processes are ended");
+            guard.hang_up();
         }
     }
 
@@ -105,15 +146,18 @@ impl Process {
     }
 
     async fn order(&self, order: Order) {
-        // If the reaper is gone, so is its tree.
-        let _ = self.control.send(&order.encode(), &[]).await;
+        let control = self.control.locked().clone();
+        if let Some(control) = control {
+            // If the reaper is gone, so is its tree.
+            let _ = control.send(&order.encode(), &[]).await;
+        }
     }
 }
 
 /// Publishes the reaper's reports to the waiters. The socket closes when the tree is gone.
-async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
+async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
     loop {
-        let Some(socket) = control.upgrade() else { return };
+        let Some(socket) = control.upgrade().and_then(|control| control.locked().clone()) else { return };
         let message = tokio::select! {
             message = socket.receive() => message,
             // Every handle was dropped. Closing our end tells the reaper to end the tree.
@@ -129,6 +173,9 @@ async fn listen(control: &std::sync::Weak<Socket>, life: &watch::Sender<Life>) {
             }),
             Ok(_) => {}
             Err(_) => {
+                if let Some(control) = control.upgrade() {
+                    control.locked().take();
+                }
                 life.send_modify(|life| life.gone = true);
                 return;
             }

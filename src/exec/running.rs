@@ -77,20 +77,25 @@ impl Running {
             drop(self.channel.begin());
             exited.await
         };
-        tokio::select! {
+        let exited = tokio::select! {
             biased;
-            exited = exited => match exited {
-                Some(exited) => {
-                    self.streams.drain().await;
-                    self.exited(exited).await
-                }
-                None => Ending::Lost,
-            },
+            exited = exited => exited,
             () = cancel.cancelled() => {
                 self.process.terminate().await;
-                Ending::Cancelled
+                return Ending::Cancelled;
             }
-            () = limit => Ending::TimeUp,
+            // The server itself may have been stopped for longer than the command ran.
+            () = limit => match self.process.exited_by_now().await {
+                Some(exited) => Some(exited),
+                None => return Ending::TimeUp,
+            },
+        };
+        match exited {
+            Some(exited) => {
+                self.streams.drain().await;
+                self.exited(exited).await
+            }
+            None => Ending::Lost,
         }
     }
 
@@ -105,11 +110,12 @@ impl Running {
         Ending::Exited { exited, report }
     }
 
-    /// Ends the whole tree (see [`Process::stop`]) and says how the command itself ended.
+    /// Ends the whole tree (see [`Process::stop`]) and says how the command itself ended. `None` if nobody knows: a process
+    /// that hangs in the kernel reports nothing.
     pub async fn end(&self) -> Option<Exited> {
         self.process.terminate().await;
         self.streams.drain().await;
-        self.process.exited().await
+        self.process.exited_by_now().await
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a running server keeps on disk: one directory per server below the user's cache directory.
+//! What a running server keeps on disk: one directory per server below the user's cache directory, or below `$TMPDIR` if the
+//! cache directory cannot be used.
 //!
 //! It holds the streams that were too long for memory, the sessions' temporary directories, and the list of approvals
 //! that `testudo doctor` shows. The server holds a lock in it while it lives, so that the next server recognises an
@@ -6,13 +7,17 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::output::Spill;
+use super::SessionDirectory;
+use super::output::Disk;
+use super::remove_tree::remove_tree;
+use crate::sandbox::limits::DiskLimits;
 
 /// Below the cache directory.
 const PARENT: &str = "outputs";
@@ -25,46 +30,50 @@ pub struct ServerDirectory {
     lock: Option<File>,
     next: AtomicU64,
     /// Bytes of each stream that may be stored.
-    budget: u64,
+    pub(super) budget: u64,
+    disk: Disk,
 }
 
 impl ServerDirectory {
-    /// Removes what dead servers left, and makes a new one.
-    pub fn open(cache_dir: &Path, budget: u64) -> io::Result<Self> {
-        let parent = cache_dir.join(PARENT);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
-        remove_abandoned(&parent);
-        let path = parent.join(format!("{}-{}", std::process::id(), crate::base::random::hex::<8>()));
-        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
-        let lock = File::options().read(true).write(true).create_new(true).mode(0o600).open(path.join("lock"))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
-        Ok(Self { path, lock: Some(lock), next: AtomicU64::new(0), budget })
-    }
-
-    /// For a machine where none can be made: commands still run, and their results say that long output is lost.
-    pub fn unavailable() -> Self {
-        Self { path: PathBuf::new(), lock: None, next: AtomicU64::new(0), budget: 0 }
-    }
-
-    /// Where one more stream is stored.
-    pub fn spill(&self) -> Spill {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        Spill::new(self.lock.is_some().then(|| self.path.join(number.to_string())), self.budget)
-    }
-
-    /// A new directory for a session's temporary files. Every user may write in it, because a session's commands may run
-    /// as several users. The directory above it is closed to all others.
-    pub fn temporary_directory(&self) -> io::Result<PathBuf> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let parent = match self.lock {
-            Some(_) => self.path.clone(),
-            None => std::env::temp_dir().join(format!("testudo-{}", crate::base::random::hex::<8>())),
+    /// Removes what dead servers left, and makes a new one: below the cache directory, or else below `$TMPDIR`.
+    pub fn open(cache_dir: &Path, budget: u64, limits: DiskLimits) -> Arc<Self> {
+        let (parent, temporary) = (cache_dir.join(PARENT), std::env::temp_dir());
+        let in_temporary = format!("testudo-{}-", rustix::process::geteuid().as_raw());
+        remove_abandoned(&temporary, &in_temporary);
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent).and_then(|()| {
+            remove_abandoned(&parent, "");
+            make(&parent, "")
+        });
+        let made = made.or_else(|error| {
+            tracing::warn!(directory = %parent.display(), %error, instead = %temporary.display(), "cannot be used");
+            make(&temporary, &in_temporary)
+        });
+        let (path, lock) = match made {
+            Ok((path, lock)) => (path, Some(lock)),
+            // Commands cannot run without a temporary directory. Their errors say so.
+            Err(error) => {
+                tracing::warn!(directory = %temporary.display(), %error, "nothing can be stored");
+                (temporary, None)
+            }
         };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
-        let directory = parent.join(format!("tmp-{number}"));
-        std::fs::create_dir(&directory)?;
-        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
-        directory.canonicalize()
+        Arc::new(Self { path, lock, next: AtomicU64::new(0), budget, disk: Disk::new(limits) })
+    }
+
+    /// `None` where none could be made.
+    pub fn path(&self) -> Option<&Path> {
+        self.lock.as_ref().map(|_| self.path.as_path())
+    }
+
+    /// What a new session keeps in it.
+    pub fn session(self: &Arc<Self>) -> SessionDirectory {
+        SessionDirectory::new(self.clone(), self.disk.session())
+    }
+
+    /// A path that no other file here has.
+    pub(super) fn new_path(&self, prefix: &str) -> io::Result<PathBuf> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let missing = || io::Error::other(format!("nothing can be written below {}", self.path.display()));
+        self.lock.as_ref().map(|_| self.path.join(format!("{prefix}{number}"))).ok_or_else(missing)
     }
 
     /// The file in which this server lists its approvals; it may not exist yet.
@@ -82,7 +91,7 @@ impl ServerDirectory {
     /// Removes the directory with everything in it, when the server ends.
     pub fn remove(&self) {
         if self.lock.is_some() {
-            let _ = std::fs::remove_dir_all(&self.path);
+            remove_tree(&self.path);
         }
     }
 }
@@ -93,11 +102,22 @@ impl Drop for ServerDirectory {
     }
 }
 
-/// A directory whose lock is free belongs to a server that is gone.
-fn remove_abandoned(parent: &Path) {
-    let Ok(entries) = std::fs::read_dir(parent) else { return };
-    for directory in entries.flatten().map(|entry| entry.path()).filter(|directory| is_abandoned(directory)) {
-        let _ = std::fs::remove_dir_all(&directory);
+fn make(parent: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
+    let path = parent.join(format!("{prefix}{}-{}", std::process::id(), crate::base::random::hex::<8>()));
+    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+    let lock = File::options().read(true).write(true).create_new(true).mode(0o600).open(path.join("lock"))?;
+    flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    Ok((path, lock))
+}
+
+/// A directory of ours whose lock is free belongs to a server that is gone.
+fn remove_abandoned(parent: &Path, prefix: &str) {
+    let own = rustix::process::geteuid().as_raw();
+    let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    let ours = ours.filter(|entry| entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == own));
+    for directory in ours.map(|entry| entry.path()).filter(|directory| is_abandoned(directory)) {
+        remove_tree(&directory);
     }
 }
 
@@ -121,11 +141,12 @@ mod tests {
     #[test]
     fn a_dead_servers_directory_goes_and_a_living_ones_stays() {
         let world = tempfile::tempdir().unwrap();
-        let living = ServerDirectory::open(world.path(), 1).unwrap();
+        let open = || ServerDirectory::open(world.path(), 1, DiskLimits { session: 1, total: 1 });
+        let living = open();
         let dead = world.path().join("outputs/1-dead");
         std::fs::create_dir(&dead).unwrap();
         std::fs::write(dead.join("lock"), "").unwrap();
-        let _second = ServerDirectory::open(world.path(), 1).unwrap();
+        let _second = open();
         assert!(!dead.exists());
         assert!(living.path.exists());
         let path = living.path.clone();

@@ -48,6 +48,11 @@ impl Socket {
         polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
+    /// Closes the connection for both sides, whoever else still holds this end.
+    pub fn hang_up(&self) {
+        let _ = rustix::net::shutdown(self.0.get_ref(), rustix::net::Shutdown::Both);
+    }
+
     /// The next message and the descriptor that came with it, if one did.
     pub async fn receive_with_descriptor(&self) -> (Vec<u8>, Option<OwnedFd>) {
         let mut buffer = vec![0; 64 * 1024];

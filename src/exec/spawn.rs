@@ -10,7 +10,7 @@ use super::output::{OutputListener, View, pipe, record};
 use super::shell::{Reports, StateChannel, memory_file};
 use super::terminal::Terminal;
 use super::{
-    Denials, KeeperError, KeeperLink, Process, Running, ServerDirectory, Settings, Shell, ShellState, Streams,
+    Denials, KeeperError, KeeperLink, Process, Running, SessionDirectory, Settings, Shell, ShellState, Streams,
     environment,
 };
 use crate::base::search_path;
@@ -23,7 +23,7 @@ use crate::policy::action::{RunCommand, RunWords};
 pub struct Place<'a> {
     pub keeper: &'a KeeperLink,
     pub shell: &'a Shell,
-    pub directory: &'a ServerDirectory,
+    pub directory: &'a SessionDirectory,
     pub settings: &'a Settings,
     pub nonce: &'a str,
     pub state: &'a ShellState,

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
 use super::protocol::{DONE, FAILED, GuardRequest};
-use super::{descendants, descriptors, keeper, packets, signals};
+use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::namespaces::{self, NamespaceHandles};
@@ -30,7 +30,14 @@ pub fn main() -> io::Result<()> {
     lower_descriptor_limit();
     let (keeper_socket, own_socket) = take_sockets()?;
     processes::become_sub_reaper();
-    let keeper = match create_keeper(&keeper_socket, &own_socket) {
+    let created =
+        receive_profile(&own_socket).doing(|| "receive the session's profile".to_owned()).and_then(|profile| {
+            if profile.level != Level::Full {
+                witness::stand_by(&[&keeper_socket, &own_socket]);
+            }
+            create_keeper(&profile, &keeper_socket, &own_socket)
+        });
+    let mut keeper = match created {
         Ok(keeper) => keeper,
         Err(failure) => {
             packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
@@ -48,7 +55,7 @@ pub fn main() -> io::Result<()> {
         let ready = descriptors::wait_for(&sources, None);
         while signals::next_signal(&signals).is_some() {}
         let hung_up = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR);
-        let keeper_ended = reap(keeper.pid);
+        let keeper_ended = keeper.reap();
         if keeper_ended || hung_up(ready[1]) || hung_up(ready[2]) {
             descendants::end_all();
             keeper.cgroup.iter().for_each(Cgroup::remove);
@@ -67,16 +74,20 @@ struct Keeper {
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
+    /// How often it was stopped.
+    stops: u32,
 }
+
+/// At level `landlock` a command can stop its keeper. We continue it at once, but not for ever.
+const MOST_STOPS: u32 = 100;
 
 /// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
 /// its id maps and put it into a control group.
-fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
-    let profile = receive_profile(own_socket).doing(|| "receive the session's profile".to_owned())?;
+fn create_keeper(profile: &Profile, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
     let (released, release) = pipe().doing(|| "create a pipe".to_owned())?;
     let forked = match profile.level {
-        Level::Full => match namespaces::fork_inside(&profile)? {
+        Level::Full => match namespaces::fork_inside(profile)? {
             0 => Forked::Child,
             child => Forked::Parent { child },
         },
@@ -86,7 +97,7 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper
         Forked::Child => {
             descriptors::close(own_socket);
             drop(release);
-            keeper::main(keeper_socket, &profile, released)
+            keeper::main(keeper_socket, profile, released)
         }
         Forked::Parent { child } => {
             let limited = profile.level != Level::None;
@@ -99,19 +110,27 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper
                 namespaces = Some(NamespaceHandles::open(child)?);
             }
             rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(Keeper { pid: child, namespaces, cgroup })
+            Ok(Keeper { pid: child, namespaces, cgroup, stops: 0 })
         }
     }
 }
 
-/// Reaps the children that have ended. Returns whether the keeper was one of them or no child is left.
-fn reap(keeper: i32) -> bool {
-    let mut ended = false;
-    loop {
-        match processes::wait_any() {
-            Waited::Ended { pid, .. } => ended |= pid == keeper,
-            Waited::NoneYet => return ended,
-            Waited::NoChildren => return true,
+impl Keeper {
+    /// Reaps the children that have ended, and continues the keeper if it was stopped. Returns whether the keeper has ended,
+    /// was stopped too often, or no child is left.
+    fn reap(&mut self) -> bool {
+        let mut ended = false;
+        loop {
+            match processes::wait_any() {
+                Waited::Ended { pid, .. } => ended |= pid == self.pid,
+                Waited::Stopped { pid } => {
+                    self.stops += u32::from(pid == self.pid);
+                    ended |= self.stops > MOST_STOPS;
+                    processes::kill(pid, libc::SIGCONT);
+                }
+                Waited::NoneYet => return ended,
+                Waited::NoChildren => return true,
+            }
         }
     }
 }

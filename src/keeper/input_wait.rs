@@ -11,6 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use rustix::termios::{LocalModes, tcgetattr};
 
 use super::descendants;
+use super::process_table::Member;
 
 /// The file that a command reads its input from, identified whatever descriptor a process has for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -42,16 +43,17 @@ impl InputFile {
     /// Whether a descendant of the calling process waits for this file: then how often the waiting threads have gone to
     /// sleep so far. The number grows when they wake up and wait again.
     pub fn awaited(self) -> Option<u64> {
-        let threads = descendants::living().into_iter().flat_map(|pid| threads(pid).map(move |thread| (pid, thread)));
-        let waiting = threads.filter(|(pid, thread)| self.is_awaited_by(*pid, thread));
+        let threads =
+            descendants::living().into_iter().flat_map(|member| threads(member).map(move |thread| (member, thread)));
+        let waiting = threads.filter(|(member, thread)| self.is_awaited_by(*member, thread));
         let sleeps: Vec<u64> = waiting.map(|(_, thread)| sleeps(&thread)).collect();
         (!sleeps.is_empty()).then(|| sleeps.iter().sum())
     }
 
-    fn is_awaited_by(self, pid: i32, thread: &str) -> bool {
-        let Some(blocked) = blocked(pid, thread) else { return false };
+    fn is_awaited_by(self, member: Member, thread: &str) -> bool {
+        let Some(blocked) = blocked(member, thread) else { return false };
         blocked.descriptors.iter().any(|number| {
-            let path = format!("/proc/{pid}/fd/{number}");
+            let path = member.file(&format!("fd/{number}"));
             Self::at(&path).is_some_and(|file| self.is(file)) && (blocked.endless || is_raw_terminal(&path))
         })
     }
@@ -62,9 +64,9 @@ impl InputFile {
 }
 
 /// The directories of a process's threads.
-fn threads(pid: i32) -> impl Iterator<Item = String> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    entries.map(move |entry| format!("/proc/{pid}/task/{}", entry.file_name().to_string_lossy()))
+fn threads(member: Member) -> impl Iterator<Item = String> {
+    let entries = std::fs::read_dir(member.file("task")).into_iter().flatten().flatten();
+    entries.map(move |entry| member.file(&format!("task/{}", entry.file_name().to_string_lossy())))
 }
 
 fn sleeps(thread: &str) -> u64 {
@@ -73,7 +75,7 @@ fn sleeps(thread: &str) -> u64 {
     line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
 }
 
-fn blocked(pid: i32, thread: &str) -> Option<Blocked> {
+fn blocked(member: Member, thread: &str) -> Option<Blocked> {
     let text = std::fs::read_to_string(format!("{thread}/syscall")).ok()?;
     let mut fields = text.split_whitespace();
     let call: i64 = fields.next()?.parse().ok()?;
@@ -82,11 +84,11 @@ fn blocked(pid: i32, thread: &str) -> Option<Blocked> {
     let argument = |index: usize| arguments.get(index).copied();
     let no_milliseconds = |index: usize| argument(index).is_some_and(|value| value & 0xffff_ffff == 0xffff_ffff);
     let no_pointer = |index: usize| argument(index) == Some(0);
-    let epoll = || epoll_descriptors(pid, argument(0)?);
-    let poll = || poll_descriptors(pid, argument(0)?, argument(1)?);
+    let epoll = || epoll_descriptors(member, argument(0)?);
+    let poll = || poll_descriptors(member, argument(0)?, argument(1)?);
     let (descriptors, endless) = match Call::of(call)? {
         Call::Read => (vec![i32::try_from(argument(0)?).ok()?], true),
-        Call::Select => (select_descriptors(pid, argument(0)?, argument(1)?)?, no_pointer(4)),
+        Call::Select => (select_descriptors(member, argument(0)?, argument(1)?)?, no_pointer(4)),
         Call::Poll => (poll()?, no_milliseconds(2)),
         Call::PollTimespec => (poll()?, no_pointer(2)),
         Call::Epoll => (epoll()?, no_milliseconds(3)),
@@ -125,18 +127,18 @@ impl Call {
 }
 
 /// The descriptors whose bits are set in the `fd_set` at this address.
-fn select_descriptors(pid: i32, count: u64, address: u64) -> Option<Vec<i32>> {
+fn select_descriptors(member: Member, count: u64, address: u64) -> Option<Vec<i32>> {
     let count = usize::try_from(count).ok()?.min(MOST_DESCRIPTORS);
-    let bits = memory(pid, address, count.div_ceil(8))?;
+    let bits = memory(member, address, count.div_ceil(8))?;
     let set = (0..count).filter(|number| bits[number / 8] & (1 << (number % 8)) != 0);
     Some(set.filter_map(|number| i32::try_from(number).ok()).collect())
 }
 
 /// The descriptors in the array of `pollfd` at this address from which input is wanted.
-fn poll_descriptors(pid: i32, address: u64, count: u64) -> Option<Vec<i32>> {
+fn poll_descriptors(member: Member, address: u64, count: u64) -> Option<Vec<i32>> {
     const SIZE: usize = size_of::<libc::pollfd>();
     let count = usize::try_from(count).ok()?.min(MOST_DESCRIPTORS);
-    let entries = memory(pid, address, count * SIZE)?;
+    let entries = memory(member, address, count * SIZE)?;
     let entries = entries.chunks_exact(SIZE).map(|entry| {
         let descriptor = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
         (descriptor, i16::from_ne_bytes([entry[4], entry[5]]))
@@ -145,8 +147,8 @@ fn poll_descriptors(pid: i32, address: u64, count: u64) -> Option<Vec<i32>> {
 }
 
 /// The descriptors that an epoll descriptor watches for input. The kernel lists them, with their events in hexadecimal.
-fn epoll_descriptors(pid: i32, descriptor: u64) -> Option<Vec<i32>> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/{descriptor}")).ok()?;
+fn epoll_descriptors(member: Member, descriptor: u64) -> Option<Vec<i32>> {
+    let text = std::fs::read_to_string(member.file(&format!("fdinfo/{descriptor}"))).ok()?;
     let watched = text.lines().filter_map(|line| {
         let mut words = line.strip_prefix("tfd:")?.split_whitespace();
         let (number, events) = (words.next()?.parse().ok()?, words.nth(1)?);
@@ -155,9 +157,9 @@ fn epoll_descriptors(pid: i32, descriptor: u64) -> Option<Vec<i32>> {
     Some(watched.take(MOST_DESCRIPTORS).collect())
 }
 
-fn memory(pid: i32, address: u64, length: usize) -> Option<Vec<u8>> {
+fn memory(member: Member, address: u64, length: usize) -> Option<Vec<u8>> {
     let mut bytes = vec![0; length];
-    std::fs::File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
+    std::fs::File::open(member.file("mem")).ok()?.read_exact_at(&mut bytes, address).ok()?;
     Some(bytes)
 }
 

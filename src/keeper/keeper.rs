@@ -36,7 +36,7 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
     }
     let outcome = run(socket, profile, guard);
     // Kill the reapers first. Otherwise a reaper would report our SIGKILL as the command's own exit status.
-    descendants::children().into_iter().for_each(|reaper| processes::kill(reaper, libc::SIGKILL));
+    descendants::children().into_iter().for_each(|reaper| processes::kill(reaper.pid, libc::SIGKILL));
     descendants::end_all();
     processes::exit(i32::from(outcome.is_err()))
 }
@@ -57,7 +57,7 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
             let note = |reaper: i32, text: &str| {
                 packets::send(socket, &KeeperNote { reaper, text: text.to_owned() }.encode());
             };
-            pace = session_limits::enforce(&profile.limits, note);
+            pace = session_limits::enforce(profile, note);
         }
         while let Some((signal, sender)) = signals::next_signal(&signals) {
             if signal == libc::SIGTERM && sender == guard {
@@ -65,7 +65,7 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
             }
         }
         reapers.stop_waiting(&ready[2..]);
-        reapers.reap();
+        reapers.reap(socket);
         if !ready[1].is_empty() && !reapers.accept(socket, &signals, profile)? {
             return Ok(());
         }
@@ -84,7 +84,12 @@ struct Reaper {
     pid: i32,
     /// A pipe that the command waits on before it does anything. The server hangs up once the command has work to do.
     waits_on: Option<OwnedFd>,
+    /// How often it was stopped.
+    stops: u32,
 }
+
+/// A command may stop its reaper, by accident or not. We continue it at once, but not for ever.
+const MOST_STOPS: u32 = 10;
 
 impl Reapers {
     /// What to poll for the commands that wait.
@@ -113,6 +118,12 @@ impl Reapers {
                 }
             }
             Ok(KeeperRequest::Probe) => probe(profile, descriptors),
+            Ok(KeeperRequest::Kill { reaper }) => {
+                self.all
+                    .iter()
+                    .filter(|known| known.pid == reaper)
+                    .for_each(|known| processes::kill(known.pid, libc::SIGKILL));
+            }
             // Closing the descriptors that came along tells the server that the request failed.
             Err(_) => {}
         }
@@ -137,7 +148,7 @@ impl Reapers {
             Ok(Forked::Parent { child }) => {
                 let index = waits_on.filter(|index| *index < descriptors.extra.len());
                 let waits_on = index.map(|index| descriptors.extra.swap_remove(index));
-                self.all.push(Reaper { pid: child, waits_on });
+                self.all.push(Reaper { pid: child, waits_on, stops: 0 });
             }
             Err(error) => reaper::report_failed_fork(&descriptors.control, &error),
         }
@@ -149,17 +160,35 @@ impl Reapers {
         profile.level != Level::None && self.all.iter().any(|reaper| reaper.waits_on.is_none())
     }
 
-    fn reap(&mut self) {
-        while let Waited::Ended { pid, status } = processes::wait_any() {
-            self.all.retain(|reaper| reaper.pid != pid);
-            self.sweeping |= status != ExitStatus::Code(0);
+    fn reap(&mut self, socket: &OwnedFd) {
+        loop {
+            match processes::wait_any() {
+                Waited::Ended { pid, status } => {
+                    self.all.retain(|reaper| reaper.pid != pid);
+                    self.sweeping |= status != ExitStatus::Code(0);
+                }
+                Waited::Stopped { pid } => self.go_on(pid, socket),
+                Waited::NoneYet | Waited::NoChildren => break,
+            }
         }
         if self.sweeping {
             // When an orphan dies, its own children become ours, and SIGCHLD brings us back here for them.
-            let known = |pid: &i32| self.all.iter().any(|reaper| reaper.pid == *pid);
-            let orphans = descendants::children().into_iter().filter(|pid| !known(pid));
+            let known = |pid: i32| self.all.iter().any(|reaper| reaper.pid == pid);
+            let orphans = descendants::children().into_iter().map(|child| child.pid).filter(|pid| !known(*pid));
             self.sweeping = orphans.inspect(|pid| processes::kill(*pid, libc::SIGKILL)).count() > 0;
         }
+    }
+
+    /// Continues a reaper that was stopped. If a command stops its reaper again and again, both are killed.
+    fn go_on(&mut self, pid: i32, socket: &OwnedFd) {
+        let Some(reaper) = self.all.iter_mut().find(|reaper| reaper.pid == pid) else { return };
+        reaper.stops += 1;
+        if reaper.stops <= MOST_STOPS {
+            return processes::kill(pid, libc::SIGCONT);
+        }
+        let text = "a command was killed: it stopped the process that watches it again and again".to_owned();
+        packets::send(socket, &KeeperNote { reaper: pid, text }.encode());
+        processes::kill(pid, libc::SIGKILL);
     }
 }
 

@@ -12,6 +12,9 @@
 //!    child, so the kernel itself tracks which processes belong to the command. The server talks to each reaper over a
 //!    socket of its own. A reaper decides nothing: the server times how long a command may take, the reaper obeys.
 //!
+//! At the levels without a pid namespace, a *witness* ([`witness`]) is the guard's parent. It cleans up when all of the above
+//! were killed at once.
+//!
 //! [`protocol`] defines every message. [`processes`], [`signals`], [`packets`] and [`descriptors`] are safe wrappers of
 //! the system calls that the three roles share.
 
@@ -20,7 +23,9 @@ mod descriptors;
 pub mod guard;
 mod input_wait;
 mod keeper;
+mod memory;
 mod packets;
+mod process_table;
 mod processes;
 pub mod protocol;
 mod pty;
@@ -28,3 +33,6 @@ mod reaper;
 mod session_limits;
 mod signals;
 mod spawn;
+mod witness;
+
+pub use descendants::reap_strangers;

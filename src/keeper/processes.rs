@@ -27,22 +27,33 @@ pub enum Waited {
         pid: i32,
         status: ExitStatus,
     },
+    /// A child was stopped by a signal. Told once each time.
+    Stopped {
+        pid: i32,
+    },
     /// There are children, but none of them has ended.
     NoneYet,
     NoChildren,
 }
 
-/// Reaps one child that has ended. Does not block.
+/// Reaps one child that has ended, or tells of one that was stopped. Does not block.
 pub fn wait_any() -> Waited {
     let mut status = 0;
     // SAFETY: `status` is a valid place for the result.
-    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) };
+    let pid = unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG | libc::WUNTRACED) };
     match pid {
         0 => Waited::NoneYet,
         -1 => Waited::NoChildren,
+        pid if libc::WIFSTOPPED(status) => Waited::Stopped { pid },
         pid if libc::WIFSIGNALED(status) => Waited::Ended { pid, status: ExitStatus::Signal(libc::WTERMSIG(status)) },
         pid => Waited::Ended { pid, status: ExitStatus::Code(libc::WEXITSTATUS(status)) },
     }
+}
+
+/// Reaps this child, if it has ended.
+pub fn reap(pid: i32) {
+    // SAFETY: a null pointer means that nobody wants the status.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
 }
 
 pub fn own_pid() -> i32 {
@@ -54,6 +65,18 @@ pub fn own_pid() -> i32 {
 pub fn own_group() -> i32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::getpgrp() }
+}
+
+/// The process group of a process; 0 if it is gone or if the group was created outside our pid namespace.
+pub fn group(pid: i32) -> i32 {
+    // SAFETY: takes no pointers.
+    unsafe { libc::getpgid(pid) }.max(0)
+}
+
+/// Whether there is such a process, zombies included.
+pub fn exists(pid: i32) -> bool {
+    // SAFETY: kill takes no pointers, and signal 0 is never sent.
+    unsafe { libc::kill(pid, 0) == 0 || *libc::__errno_location() == libc::EPERM }
 }
 
 pub fn kill(pid: i32, signal: i32) {

@@ -92,7 +92,7 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
                 Waited::Ended { pid, status } if pid == command => {
                     report(control, &ReaperEvent::Exited { status, running: living_after_exit() });
                 }
-                Waited::Ended { .. } => {}
+                Waited::Ended { .. } | Waited::Stopped { .. } => {}
                 Waited::NoneYet => break,
                 Waited::NoChildren => return let_the_server_run_first(control),
             }
@@ -115,7 +115,9 @@ fn let_the_server_run_first(control: &OwnedFd) {
 fn living_after_exit() -> Vec<i32> {
     match processes::wait_any() {
         Waited::NoChildren => Vec::new(),
-        Waited::NoneYet | Waited::Ended { .. } => descendants::living(),
+        Waited::NoneYet | Waited::Ended { .. } | Waited::Stopped { .. } => {
+            descendants::living().into_iter().map(|member| member.pid).collect()
+        }
     }
 }
 
@@ -128,9 +130,9 @@ fn obey(control: &OwnedFd, input: Option<InputFile>) -> Order {
     };
     match order {
         Order::Signal(signal) => {
-            signal_all(signal);
+            descendants::signal_all(signal);
             // A stopped process does not act on a signal until it is continued.
-            signal_all(libc::SIGCONT);
+            descendants::signal_all(libc::SIGCONT);
         }
         Order::AskInputAwaited => {
             #[expect(clippy::cast_possible_truncation, reason = "only whether it changes matters")]
@@ -140,10 +142,6 @@ fn obey(control: &OwnedFd, input: Option<InputFile>) -> Order {
         Order::End => {}
     }
     order
-}
-
-fn signal_all(signal: i32) {
-    descendants::living().into_iter().for_each(|pid| processes::kill(pid, signal));
 }
 
 fn report(control: &OwnedFd, event: &ReaperEvent) {

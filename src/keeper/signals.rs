@@ -3,6 +3,10 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// Blocked too: by default they stop a process, and a command may send them to us. SIGSTOP cannot be blocked; our parent
+/// continues us then.
+const STOPPING: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
 /// Blocks the signals. From now on they arrive at the returned descriptor.
 pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: an all-zero sigset_t is valid storage for sigemptyset, which initialises it; the calls only read and write
@@ -10,10 +14,14 @@ pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
+        let mut blocked = set;
         for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
         }
-        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) != 0 {
+        for signal in STOPPING.iter().chain(signals) {
+            libc::sigaddset(&raw mut blocked, *signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut()) != 0 {
             return Err(io::Error::last_os_error());
         }
         let descriptor = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);

@@ -122,7 +122,8 @@ fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
         if secrets.contains(&path) {
             continue;
         }
-        if !secrets.iter().any(|secret| secret.starts_with(&path)) {
+        // Only a directory can contain a secret, even if the home "directory" is a file such as /dev/null.
+        if !secrets.iter().any(|secret| secret.starts_with(&path)) || !path.is_dir() {
             granted.push(path);
             continue;
         }

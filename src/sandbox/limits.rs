@@ -22,6 +22,12 @@ pub struct Settings {
     pub file: u64,
     /// Open files of one process.
     pub open_files: u64,
+    /// What a session may keep on disk: its stored output and its temporary directory.
+    #[serde(deserialize_with = "crate::base::size::size")]
+    pub disk: u64,
+    /// The same for all sessions of a server together.
+    #[serde(deserialize_with = "crate::base::size::size")]
+    pub total_disk: u64,
 }
 
 /// An amount of memory, as a person writes it.
@@ -39,6 +45,13 @@ pub struct Limits {
     pub memory: u64,
     pub file: u64,
     pub open_files: u64,
+}
+
+/// The most bytes that a session, and all sessions of a server together, may keep on disk.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct DiskLimits {
+    pub session: u64,
+    pub total: u64,
 }
 
 impl TryFrom<String> for Memory {
@@ -60,6 +73,10 @@ impl Settings {
             Memory::Percent(percent) => rustix::system::sysinfo().totalram / 100 * percent,
         };
         Limits { processes: self.processes, memory, file: self.file, open_files: self.open_files }
+    }
+
+    pub fn disk_limits(&self) -> DiskLimits {
+        DiskLimits { session: self.disk, total: self.total_disk }
     }
 }
 
@@ -100,14 +117,16 @@ fn running_already() -> u64 {
     threads.sum::<usize>() as u64
 }
 
-/// Schedules the keeper before every ordinary process; its children do not inherit this. An error is fine: then the keeper
-/// only reacts more slowly.
+/// Gives the keeper a larger share of the CPU than any command gets; its children do not inherit this. An error is fine: then
+/// the keeper only reacts more slowly.
 fn raise_priority() {
+    // Not a real-time class: many keepers in one would keep the rest of the machine waiting.
+    const NICE: i32 = -10;
     // SAFETY: sched_param is plain data, valid when zeroed, and outlives the call.
     unsafe {
-        let mut parameters: libc::sched_param = std::mem::zeroed();
-        parameters.sched_priority = 1;
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters);
+        let parameters: libc::sched_param = std::mem::zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK, &raw const parameters);
+        libc::setpriority(libc::PRIO_PROCESS, 0, NICE);
     }
 }
 

@@ -7,15 +7,14 @@ use std::sync::Arc;
 
 use super::profiles::{Profiles, TooWeak};
 use super::{Notes, SpareKeeper};
-use crate::exec::{KeeperError, KeeperLink};
+use crate::exec::{KeeperError, KeeperLink, SessionDirectory};
 use crate::sandbox::Level;
 
 #[derive(Debug)]
 pub struct KeeperLife {
     profiles: Arc<Profiles>,
     spare: Arc<SpareKeeper>,
-    /// The session's temporary directory, as the host sees it.
-    tmp: io::Result<PathBuf>,
+    directory: Arc<SessionDirectory>,
     keepers: tokio::sync::Mutex<Generations>,
     notes: Notes,
 }
@@ -30,8 +29,13 @@ struct Generations {
 }
 
 impl KeeperLife {
-    pub fn new(profiles: Arc<Profiles>, spare: Arc<SpareKeeper>, tmp: io::Result<PathBuf>, notes: Notes) -> Self {
-        Self { profiles, spare, tmp, keepers: tokio::sync::Mutex::default(), notes }
+    pub fn new(
+        profiles: Arc<Profiles>,
+        spare: Arc<SpareKeeper>,
+        directory: Arc<SessionDirectory>,
+        notes: Notes,
+    ) -> Self {
+        Self { profiles, spare, directory, keepers: tokio::sync::Mutex::default(), notes }
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
@@ -54,8 +58,10 @@ impl KeeperLife {
         if let Some(current) = &keepers.current {
             return Ok(current.clone());
         }
-        let no_tmp = |error| KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"));
-        let tmp = self.tmp.as_ref().map_err(no_tmp)?;
+        let no_tmp = |error: &io::Error| {
+            KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"))
+        };
+        let tmp = self.directory.temporary().map_err(no_tmp)?;
         let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
         let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
         profile.protected = protected(profile.level, moved).await;
@@ -108,11 +114,12 @@ impl KeeperLife {
 
     /// The session's temporary directory as the host sees it.
     pub fn tmp(&self) -> Option<&Path> {
-        self.tmp.as_deref().ok()
+        self.directory.temporary().ok()
     }
 
     /// Ends them all, with everything they still run.
     pub async fn end(&self) {
-        *self.keepers.lock().await = Generations::default();
+        let Generations { current, former, .. } = std::mem::take(&mut *self.keepers.lock().await);
+        futures::future::join_all(current.iter().chain(&former).map(|keeper| keeper.end())).await;
     }
 }

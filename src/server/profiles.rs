@@ -48,10 +48,12 @@ fn because(shortfalls: &[String]) -> String {
 }
 
 impl Profiles {
-    pub fn new(config: &Config) -> Self {
+    /// `directory` is where the server keeps its own files.
+    pub fn new(config: &Config, directory: Option<&Path>) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own = [Some(config.cache_dir.clone()), config.file.clone()].into_iter().flatten();
+        let own =
+            [Some(config.cache_dir.clone()), config.file.clone(), directory.map(Path::to_owned)].into_iter().flatten();
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),

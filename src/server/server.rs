@@ -19,7 +19,7 @@ pub struct Server {
     config: Config,
     gate: Gate,
     shell: Shell,
-    directory: ServerDirectory,
+    directory: Arc<ServerDirectory>,
     tools: Vec<&'static ToolEntry>,
     initial: Vec<(OsString, OsString)>,
     /// The initial environment with what a login shell adds, once it was asked.
@@ -42,20 +42,18 @@ impl Server {
     /// machine's shell; starts nothing.
     pub fn new(config: Config, tools: &'static [ToolEntry]) -> Result<Arc<Self>, RuleError> {
         let policy = Policy::new(&config.policy)?;
-        let directory =
-            ServerDirectory::open(&config.cache_dir, config.exec.output.store_bytes).unwrap_or_else(|error| {
-                tracing::warn!(directory = %config.cache_dir.display(), %error, "long output cannot be stored");
-                ServerDirectory::unavailable()
-            });
+        exec::raise_descriptor_limit();
+        let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
+        let directory = ServerDirectory::open(&config.cache_dir, budget, limits);
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
             gate: Gate::new(policy, Machine::new(variable(&initial, "PATH").unwrap_or_default())),
             shell: Shell::find(),
+            profiles: Arc::new(Profiles::new(&config, directory.path())),
             directory,
             tools: tools.iter().filter(|entry| config.tools.offers(entry.name, entry.toolsets)).collect(),
             initial,
             login: tokio::sync::OnceCell::new(),
-            profiles: Arc::new(Profiles::new(&config)),
             spare: Arc::default(),
             names: Arc::new(ProtectedNames::new(&config.sandbox)),
             clients: Arc::default(),
@@ -111,8 +109,8 @@ impl Server {
                 shell: shell.unwrap_or_else(|| self.shell.path().to_owned()),
                 home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
             };
-            let tmp = self.directory.temporary_directory().ok()?;
-            let profile = self.profiles.profile(&[], &tmp, &self.spare).await.ok()?;
+            let directory = self.directory.session();
+            let profile = self.profiles.profile(&[], directory.temporary().ok()?, &self.spare).await.ok()?;
             let keeper = KeeperLink::launch(profile).await.ok()?;
             Some(login.extend(&keeper, server, settings).await)
         };
@@ -122,7 +120,8 @@ impl Server {
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
     pub async fn self_test(&self) -> &Enforcement {
         let scope = self.workplace(&[]).directories;
-        let tmp = self.directory.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
+        let directory = self.directory.session();
+        let tmp = directory.temporary().map_or_else(|_| std::env::temp_dir(), PathBuf::from);
         let found = self.profiles.enforcement(&scope, &tmp, &self.spare).await;
         self.spare.end();
         self.names.prepare(scope, found.level);
@@ -142,7 +141,7 @@ impl Server {
         Place {
             keeper,
             shell: &self.shell,
-            directory: &self.directory,
+            directory: session.directory(),
             settings: &self.config.exec,
             nonce: session.nonce(),
             state,
@@ -155,11 +154,6 @@ impl Server {
 
     pub fn clients(&self) -> &Arc<Clients> {
         &self.clients
-    }
-
-    /// Prepares for many clients, each with sessions of its own.
-    pub fn expect_many_clients(&self) {
-        exec::raise_descriptor_limit();
     }
 
     /// The workplace of a client with these roots.
@@ -187,8 +181,9 @@ impl Server {
     /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
         let notes = Notes::default();
-        let tmp = self.directory.temporary_directory();
-        let keepers = Arc::new(KeeperLife::new(self.profiles.clone(), self.spare.clone(), tmp, notes.clone()));
+        let directory = Arc::new(self.directory.session());
+        let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
+        let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone()));
         let equipment = Equipment {
             ids,
             environment: self.environment(),
@@ -198,6 +193,7 @@ impl Server {
             keepers,
             notes,
             approvals: Approvals::new(Ledger::new(self.directory.approvals()), name),
+            directory,
         };
         Session::new(workplace.unwrap_or_else(|| self.workplace(&[])), equipment)
     }
@@ -205,6 +201,8 @@ impl Server {
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
         self.clients.end_all().await;
+        self.spare.end();
+        exec::guards_gone().await;
         self.directory.remove();
     }
 }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use super::waiting_shells::WaitingShells;
 use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
-use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellReport, ShellState, Streams, Task};
+use crate::exec::{
+    KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
+};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
@@ -33,6 +35,7 @@ pub struct Session {
     tasks: Tasks,
     waiting_shells: WaitingShells,
     approvals: Approvals,
+    directory: Arc<SessionDirectory>,
 }
 
 /// What the server lends to a new session.
@@ -46,6 +49,7 @@ pub struct Equipment {
     pub names: Arc<NameWatch>,
     pub notes: Notes,
     pub approvals: Approvals,
+    pub directory: Arc<SessionDirectory>,
 }
 
 #[derive(Debug, Default)]
@@ -66,7 +70,7 @@ pub struct StoredOutput {
 
 impl Session {
     pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { ids, environment, deny, profiles, keepers, names, notes, approvals } = equipment;
+        let Equipment { ids, environment, deny, profiles, keepers, names, notes, approvals, directory } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
@@ -83,6 +87,7 @@ impl Session {
             ids,
             waiting_shells: WaitingShells::default(),
             approvals,
+            directory,
         }
     }
 
@@ -231,10 +236,17 @@ impl Session {
         self.kept.locked().processes.iter().any(|process| !process.is_gone())
     }
 
-    /// Makes a stream readable by id. A stream that has one keeps it.
+    /// What it keeps on disk.
+    pub fn directory(&self) -> &Arc<SessionDirectory> {
+        &self.directory
+    }
+
+    /// Makes a stream readable by id. A stream that has an id keeps it.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
+        recording.archive();
         let mut kept = self.kept.locked();
-        if let Some(known) = kept.outputs.iter().find(|output| output.recording.is_same(&recording)) {
+        if let Some(known) = kept.outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
+            known.exit_code = exit_code;
             return known.id.clone();
         }
         let id = self.ids.output();
@@ -266,5 +278,7 @@ impl Session {
         self.approvals.end();
         self.waiting_shells.end();
         self.keepers.end().await;
+        let directory = self.directory.clone();
+        let _ = tokio::task::spawn_blocking(move || directory.remove()).await;
     }
 }

@@ -26,6 +26,8 @@ struct Slot {
     starting: JoinHandle<Option<WaitingShell>>,
     /// Ends the pause, for a command that comes before it is over.
     hurry: Arc<Notify>,
+    /// Gives the shell up after a while.
+    expiring: JoinHandle<()>,
 }
 
 /// The answer of the last command goes out first.
@@ -48,15 +50,12 @@ impl WaitingShells {
             let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
             start.await
         });
-        *slot = Some(Slot { number, state, starting, hurry });
         let shells = self.clone();
-        tokio::spawn(async move {
+        let expiring = tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
-            let mut slot = shells.lock();
-            if slot.as_ref().is_some_and(|slot| slot.number == number) {
-                *slot = None;
-            }
+            shells.lock().take_if(|slot| slot.number == number);
         });
+        *slot = Some(Slot { number, state, starting, hurry, expiring });
     }
 
     /// The shell that was started with that state, for one command.
@@ -79,5 +78,6 @@ impl WaitingShells {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.starting.abort();
+        self.expiring.abort();
     }
 }

@@ -65,15 +65,17 @@ fn check_command(command: &str) -> Result<(), ToolError> {
 
 /// The error for an id that names no task and no stored output.
 fn unknown_task(context: &Context, id: &str) -> ToolError {
+    const MOST_SHOWN: usize = 20;
     let sessions = context.client.sessions();
-    let mut known: Vec<String> = sessions.iter().flat_map(|session| session.tasks().ids()).collect();
-    known.extend(sessions.iter().flat_map(|session| session.output_ids()));
+    let mut known: Vec<String> = sessions.iter().flat_map(|session| session.output_ids()).collect();
+    known.extend(sessions.iter().flat_map(|session| session.tasks().ids()));
+    let newest = &known[known.len().saturating_sub(MOST_SHOWN)..];
     let hint = if known.is_empty() {
         "There are none: this server has no task and no stored output. Some clients start a new server for every call, and \
          ids do not outlive their server."
             .to_owned()
     } else {
-        format!("Known: {}.", known.join(", "))
+        format!("Known: {}.", newest.join(", "))
     };
     ToolError::new(format!("task not found: {id}")).hint(hint)
 }

@@ -89,6 +89,8 @@ pub fn loss_text(recording: &Recording) -> Option<String> {
         Loss::Budget { bytes } => format!(
             "Only the first {bytes} bytes are stored: that is the disk budget, [output] store_bytes in the configuration."
         ),
+        Loss::Full(full) => format!("Only the first {stored} bytes are stored: {full}."),
+        Loss::Removed(full) => format!("Nothing of it is stored any more: {full}."),
         Loss::Failed { reason } => format!("Only the first {stored} bytes are stored: {reason}."),
     })
 }

@@ -7,6 +7,14 @@ use super::{ToolError, stream_text, task_text};
 
 /// The answer for an output id.
 pub async fn of_output(output: StoredOutput, request: PageRequest) -> Result<String, ToolError> {
+    let removed = output.recording.get().spill.removed();
+    if let Some(full) = removed {
+        return Err(ToolError::new(format!(
+            "output {} is no longer stored: {full}, so the oldest outputs were removed",
+            output.id
+        ))
+        .hint("Run the command again if you need it, and keep what you need in a file of the project."));
+    }
     let page = read(output.recording.clone(), request).await?;
     let mut text = task_text::completed(output.exit_code) + &lines("lines", &page);
     append(&mut text, output.stream, &page);

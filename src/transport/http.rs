@@ -77,7 +77,6 @@ impl Http {
 
     /// Serves the tools of this server.
     pub async fn serve_tools(self, server: Arc<Server>) -> io::Result<()> {
-        server.expect_many_clients();
         // All requests share one handler by clones, because an answer may come with another request than its question.
         let handler = Handler::new(server.clone());
         let result = self.serve(server.clients().clone(), move || handler.clone()).await;

@@ -29,6 +29,42 @@ fn a_memory_hog_ends_with_its_reason() {
 }
 
 #[test]
+fn shared_memory_counts_once_however_it_is_held() {
+    // Each holds 600 MB in its own way and says so before it waits.
+    let tail = "open('held', 'w').close(); time.sleep(60)";
+    let fill = "[m.write(bytes(10 << 20)) for _ in range(60)]";
+    let hogs = [
+        format!("import mmap, time; m = mmap.mmap(-1, 600 << 20); {fill}; {tail}"),
+        format!("import os, time; m = os.fdopen(os.memfd_create('x'), 'wb', 0); {fill}; {tail}"),
+        format!(
+            "import mmap, os, time; f = os.memfd_create('x'); os.ftruncate(f, 600 << 20); \
+             m = mmap.mmap(f, 600 << 20); os.close(f); {fill}; os.fork(); {tail}"
+        ),
+    ];
+    everywhere("[sandbox.limits]\nmemory = \"300MB\"", &[], |inside| {
+        for hog in &hogs {
+            let reply = inside.bash(&format!("python3 -c \"{hog}\""));
+            assert!(reply.text().contains("sandbox.limits.memory is 300 MB"), "{hog}\n{}", reply.text());
+        }
+        // 100 MB that four processes have mapped are 100 MB.
+        let shared = "import mmap, os, time; m = mmap.mmap(-1, 100 << 20); [m.write(bytes(1 << 20)) for _ in range(100)]; \
+                      [os.fork() for _ in range(2)]; sum(m[::4096]); time.sleep(2)";
+        inside.does(&format!("python3 -c \"{shared}\""));
+    });
+}
+
+#[test]
+fn files_in_shared_memory_leave_room_to_remove_them() {
+    let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nmemory = \"300MB\"", &[]);
+    let text = inside.cannot("head -c 600M /dev/zero > /dev/shm/big");
+    assert!(text.contains("No space left"), "{text}");
+    let hog = "import time; a = [bytearray(10 << 20) for _ in range(20)]; time.sleep(60)";
+    let reply = inside.bash(&format!("python3 -c '{hog}'"));
+    assert!(reply.text().contains("sandbox.limits.memory is 300 MB"), "{}", reply.text());
+    inside.does("sleep 1; rm /dev/shm/big");
+}
+
+#[test]
 fn a_disk_filler_ends_at_the_largest_file() {
     everywhere("[sandbox.limits]\nfile = \"1MB\"", &[], |inside| {
         let reply = inside.bash("head -c 2M /dev/zero > big");

@@ -96,7 +96,11 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
             buffer.resize(buffer.len() * 4, 0);
         }
     }
-    inner.locked().view.finish();
+    {
+        let mut recorded = inner.locked();
+        recorded.view.finish();
+        recorded.spill.finish();
+    }
     progress.send_modify(|progress| progress.ended = true);
 }
 
@@ -154,6 +158,15 @@ impl Recording {
     /// Replaces the listener.
     pub fn listen(&self, listener: Option<OutputListener>) {
         self.get().listener = listener;
+    }
+
+    /// Keeps a stream that has ended for long, with as little memory as possible: only what is stored can still be read.
+    pub fn archive(&self) {
+        if self.progress.borrow().ended {
+            let mut recorded = self.get();
+            recorded.spill.leave_memory();
+            recorded.view = View::new(0);
+        }
     }
 
     /// The stored bytes from a position on, piece by piece.

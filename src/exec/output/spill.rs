@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::disk::{DiskFull, StoredFile};
 
 /// Bytes a stream may have before it goes to disk.
 const IN_MEMORY: usize = 64 * 1024;
@@ -14,7 +17,8 @@ const REMEMBERED_END: usize = 64 * 1024;
 /// All bytes of one stream, up to the disk budget.
 #[derive(Debug)]
 pub struct Spill {
-    path: Option<PathBuf>,
+    /// Where it goes when it outgrows memory.
+    stored: Option<Arc<StoredFile>>,
     place: Place,
     budget: u64,
     seen: u64,
@@ -26,21 +30,34 @@ pub struct Spill {
 #[derive(Debug)]
 enum Place {
     Memory(Vec<u8>),
-    Disk { file: File, length: u64 },
+    /// The file is open while the stream is written. Later it is opened for each read: a server may store thousands.
+    Disk {
+        file: Option<File>,
+        length: u64,
+    },
 }
 
 /// Why the stored bytes are not all there were.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Loss {
-    Budget { bytes: u64 },
-    Failed { reason: String },
+    /// The budget of one stream.
+    Budget {
+        bytes: u64,
+    },
+    /// There was no room for more.
+    Full(DiskFull),
+    /// All of it was removed, to make room.
+    Removed(DiskFull),
+    Failed {
+        reason: String,
+    },
 }
 
 impl Spill {
-    /// An empty one. `path` is where it goes when it outgrows memory; without one the rest is lost, and said to be.
-    pub fn new(path: Option<PathBuf>, budget: u64) -> Self {
+    /// An empty one. `stored` is where it goes when it outgrows memory; without one the rest is lost, and said to be.
+    pub fn new(stored: Option<Arc<StoredFile>>, budget: u64) -> Self {
         let place = Place::Memory(Vec::new());
-        Self { path, place, budget, seen: 0, loss: None, end: VecDeque::new() }
+        Self { stored, place, budget, seen: 0, loss: None, end: VecDeque::new() }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -53,8 +70,8 @@ impl Spill {
                 memory.extend_from_slice(bytes);
                 return;
             }
-            let Err(error) = self.move_to_disk() else { return self.append(bytes) };
-            self.loss = Some(Loss::Failed { reason: error.to_string() });
+            let Err(loss) = self.move_to_disk() else { return self.append(bytes) };
+            self.loss = Some(loss);
             return self.remember_end(bytes);
         }
         self.append(bytes);
@@ -86,8 +103,29 @@ impl Spill {
         self.seen
     }
 
-    pub fn loss(&self) -> Option<&Loss> {
-        self.loss.as_ref()
+    pub fn loss(&self) -> Option<Loss> {
+        self.removed().map(Loss::Removed).or_else(|| self.loss.clone())
+    }
+
+    /// Why its file was removed, if it was.
+    pub fn removed(&self) -> Option<DiskFull> {
+        self.stored.as_ref()?.removed()
+    }
+
+    /// The stream has ended.
+    pub fn finish(&mut self) {
+        if let (Place::Disk { file, .. }, Some(stored)) = (&mut self.place, &self.stored)
+            && file.take().is_some()
+        {
+            stored.complete();
+        }
+    }
+
+    /// Moves what is in memory to disk, for a stream that has ended and is kept for long. If that fails, it stays in memory.
+    pub fn leave_memory(&mut self) {
+        if self.move_to_disk().is_ok() {
+            self.finish();
+        }
     }
 
     /// Bytes that can be read back.
@@ -107,23 +145,34 @@ impl Spill {
                 buffer[..count].copy_from_slice(&memory[from..from + count]);
                 Ok(count)
             }
-            Place::Disk { file, .. } => file.read_at(buffer, position),
+            Place::Disk { file: Some(file), .. } => file.read_at(buffer, position),
+            Place::Disk { file: None, .. } => match &self.stored {
+                Some(stored) => File::open(stored.path())?.read_at(buffer, position),
+                None => Ok(0),
+            },
         }
     }
 
-    fn move_to_disk(&mut self) -> io::Result<()> {
+    fn move_to_disk(&mut self) -> Result<(), Loss> {
         let Place::Memory(memory) = &self.place else { return Ok(()) };
-        let path = self.path.as_deref().ok_or_else(|| io::Error::other("there is no directory for it"))?;
-        let mut file = create(path)?;
-        file.write_all(memory)?;
-        self.place = Place::Disk { length: memory.len() as u64, file };
+        let failed = |error: io::Error| Loss::Failed { reason: error.to_string() };
+        let stored = self.stored.as_ref().ok_or_else(|| failed(io::Error::other("there is no directory for it")))?;
+        let length = memory.len() as u64;
+        stored.grow(length).map_err(Loss::Full)?;
+        let mut file = create(stored.path()).map_err(failed)?;
+        file.write_all(memory).map_err(failed)?;
+        self.place = Place::Disk { length, file: Some(file) };
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        let Place::Disk { file, length } = &mut self.place else { return };
+        let (Place::Disk { file: Some(file), length }, Some(stored)) = (&mut self.place, &self.stored) else { return };
         let room = usize::try_from(self.budget.saturating_sub(*length)).unwrap_or(usize::MAX);
-        let part = &bytes[..bytes.len().min(room)];
+        let mut part = &bytes[..bytes.len().min(room)];
+        if let Err(full) = stored.grow(part.len() as u64) {
+            self.loss = Some(Loss::Full(full));
+            part = &[];
+        }
         let before = *length;
         match file.write_all(part) {
             Ok(()) => *length += part.len() as u64,
@@ -140,14 +189,6 @@ impl Spill {
     }
 }
 
-impl Drop for Spill {
-    fn drop(&mut self) {
-        if let (Place::Disk { .. }, Some(path)) = (&self.place, &self.path) {
-            let _ = std::fs::remove_file(path);
-        }
-    }
-}
-
 fn create(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).create_new(true).mode(0o600).open(path)
 }
@@ -155,6 +196,14 @@ fn create(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use super::super::disk::Disk;
+    use crate::sandbox::limits::DiskLimits;
+
+    fn spill(directory: &Path, budget: u64) -> Spill {
+        let disk = Disk::new(DiskLimits { session: 1 << 30, total: 1 << 30 });
+        Spill::new(Some(StoredFile::new(directory.join("1"), Arc::new(disk.session()))), budget)
+    }
 
     fn all(spill: &Spill) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(spill.length()).unwrap() + 10];
@@ -166,30 +215,34 @@ mod tests {
     #[test]
     fn bytes_come_back_from_memory_and_from_disk() {
         let world = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(Some(world.path().join("1")), 1 << 20);
+        let mut spill = spill(world.path(), 1 << 20);
         spill.push(b"short");
         assert_eq!(all(&spill), b"short");
         let long = vec![b'x'; IN_MEMORY];
         spill.push(&long);
         assert_eq!(all(&spill), [b"short", long.as_slice()].concat());
         assert_eq!(spill.loss(), None);
+        spill.finish();
+        assert_eq!(all(&spill), [b"short", long.as_slice()].concat(), "without an open file");
+        drop(spill);
+        assert!(!world.path().join("1").exists());
     }
 
     #[test]
     fn the_budget_is_kept_and_said() {
         let world = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(Some(world.path().join("1")), 100_000);
+        let mut spill = spill(world.path(), 100_000);
         spill.push(&vec![b'x'; 90_000]);
         spill.push(&vec![b'y'; 90_000]);
         spill.push(b"more");
         assert_eq!((spill.length(), spill.seen()), (100_000, 180_004));
-        assert_eq!(spill.loss(), Some(&Loss::Budget { bytes: 100_000 }));
+        assert_eq!(spill.loss(), Some(Loss::Budget { bytes: 100_000 }));
     }
 
     #[test]
     fn the_end_is_the_commands_own_whether_it_was_stored_or_not() {
         let world = tempfile::tempdir().unwrap();
-        let mut spill = Spill::new(Some(world.path().join("1")), 100_000);
+        let mut spill = spill(world.path(), 100_000);
         let written: Vec<u8> = (0..250_000_u32).map(|index| (index % 251) as u8).collect();
         let mut position = 0;
         for size in [10, 70_000, 29_000, 1_000, 500, 100_000, 7] {

@@ -42,15 +42,20 @@ impl Task {
     pub fn new(id: String, running: Running) -> Arc<Self> {
         let (sender, finished) = watch::channel(None);
         let Running { process, streams, input, denials, channel, nonce: _ } = running;
-        let watched = (process.clone(), streams.clone());
+        let watched = (process.clone(), streams.clone(), input.clone());
         // Nobody wants a task's report, but its shell must be able to write it.
         drop(channel);
         tokio::spawn(async move {
-            let (process, streams) = watched;
+            let (process, streams, input) = watched;
             // A reaper that was killed leaves no status; the tree was killed with it.
             let exit_code = process.exited().await.map_or(128 + libc::SIGKILL, |exited| exited.status.code());
             streams.drain().await;
             sender.send_replace(Some(Finished { exit_code, at: Instant::now() }));
+            // An ended task may wait for long until it is read. It must not keep a descriptor.
+            process.gone().await;
+            if let Some(input) = input {
+                input.close().await;
+            }
         });
         Arc::new(Self { id, process, streams, input, denials, finished, marks: Mutex::default() })
     }

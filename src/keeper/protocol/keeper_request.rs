@@ -12,6 +12,8 @@ pub enum KeeperRequest {
     },
     /// Test the sandbox from inside, and write the findings to the one descriptor that comes with the request.
     Probe,
+    /// Kill this reaper, which does not answer, and with it its command.
+    Kill { reaper: i32 },
 }
 
 /// More than any request needs. The receiver reserves room for so many.
@@ -22,6 +24,7 @@ impl KeeperRequest {
         let (tag, value) = match self {
             Self::Start { waits_on } => (b'S', waits_on.and_then(|index| i32::try_from(index).ok()).unwrap_or(-1)),
             Self::Probe => (b'P', 0),
+            Self::Kill { reaper } => (b'K', reaper),
         };
         let v = value.to_le_bytes();
         [tag, v[0], v[1], v[2], v[3]]
@@ -32,6 +35,7 @@ impl KeeperRequest {
         match tag {
             b'S' => Ok(Self::Start { waits_on: usize::try_from(Reader(rest).number()?).ok() }),
             b'P' => Ok(Self::Probe),
+            b'K' => Ok(Self::Kill { reaper: Reader(rest).number()? }),
             _ => Err(Malformed),
         }
     }
@@ -70,6 +74,7 @@ mod tests {
             KeeperRequest::Start { waits_on: Some(0) },
             KeeperRequest::Start { waits_on: Some(3) },
             KeeperRequest::Probe,
+            KeeperRequest::Kill { reaper: 7 },
         ] {
             assert_eq!(KeeperRequest::decode(&request.encode()), Ok(request));
         }

@@ -45,8 +45,8 @@ pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Fa
     }
     for (name, kind, options) in [
         ("pts", "devpts", "newinstance,ptmxmode=0666,mode=620".to_owned()),
-        // Shared memory counts as memory, so it gets the same limit.
-        ("shm", "tmpfs", format!("mode=1777,size={}", profile.limits.memory.max(1 << 20))),
+        // Its files count as memory. They may take half of it: the processes that remove them need memory too.
+        ("shm", "tmpfs", format!("mode=1777,size={}", (profile.limits.memory / 2).max(1 << 20))),
     ] {
         let path = dev.join(name);
         std::fs::create_dir(&path).doing(|| format!("create {}", path.display()))?;
