@@ -21,6 +21,7 @@ mod http;
 mod http_calls;
 mod http_questions;
 mod http_slow;
+mod launch_descriptors;
 mod lifecycle;
 mod output;
 mod policy;
