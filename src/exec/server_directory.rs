@@ -60,11 +60,14 @@ impl ServerDirectory {
             Some(_) => self.path.clone(),
             None => std::env::temp_dir().join(format!("testudo-{}", crate::base::random::hex::<8>())),
         };
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
         let directory = parent.join(format!("tmp-{number}"));
-        std::fs::create_dir(&directory)?;
-        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
-        directory.canonicalize()
+        let make = || {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
+            std::fs::create_dir(&directory)?;
+            std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o1777))?;
+            directory.canonicalize()
+        };
+        make().map_err(|error: io::Error| io::Error::other(format!("{}: {error}", directory.display())))
     }
 
     /// The file in which this server lists its approvals; it may not exist yet.

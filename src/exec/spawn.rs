@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::output::{OutputListener, View, pipe, record};
-use super::shell::{StateChannel, memory_file};
+use super::shell::{Beginning, StateChannel, memory_file};
 use super::terminal::Terminal;
 use super::{
     Denials, KeeperError, KeeperLink, Process, Running, ServerDirectory, Settings, Shell, ShellState, Streams,
@@ -49,7 +49,7 @@ pub async fn spawn(
         let (streams, [stdout, stderr]) = place.recorded_pipes(listener)?;
         let (input, stdin) = input_from(stdin)?;
         let (channel, channel_end) = pipe()?;
-        let command = place.shell.command(&permitted.command, place.nonce, place.state, channel_end)?;
+        let command = place.shell.command(&permitted.command, place.beginning(place.state, channel_end))?;
         let descriptors = [stdin, stdout, stderr].into_iter().chain(command.descriptors).collect();
         Ok((streams, input, channel, command.start, descriptors))
     };
@@ -92,7 +92,7 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     environment::for_terminal(&mut state.environment);
     let prepare = || -> io::Result<_> {
         let (channel, channel_end) = pipe()?;
-        let command = place.shell.command(&permitted.command, place.nonce, &state, channel_end)?;
+        let command = place.shell.command(&permitted.command, place.beginning(&state, channel_end))?;
         let descriptors = [null()?, null()?, null()?].into_iter().chain(command.descriptors).collect();
         Ok((channel, command.start, descriptors))
     };
@@ -105,6 +105,10 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
 }
 
 impl Place<'_> {
+    pub(super) fn beginning<'a>(&'a self, state: &'a ShellState, channel: OwnedFd) -> Beginning<'a> {
+        Beginning { nonce: self.nonce, state, channel, descriptor_limit: self.keeper.descriptor_limit() }
+    }
+
     /// Two pipes that are recorded, and the ends that the command writes to: stdout, then stderr.
     pub(super) fn recorded_pipes(&self, listener: Option<OutputListener>) -> io::Result<(Streams, [OwnedFd; 2])> {
         let (stdout_reader, stdout_end) = pipe()?;

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 
 use super::processes::{self, Forked, Waited};
-use super::protocol::{DONE, FAILED, GuardRequest};
+use super::protocol::{DONE, Failed, GuardRequest};
 use super::{descendants, descriptors, keeper, packets, signals};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
@@ -35,7 +35,7 @@ pub fn main() -> io::Result<()> {
     let (keeper_socket, own_socket) = match take_sockets() {
         Ok(sockets) => sockets,
         Err(failure) => {
-            report(rustix::stdio::stdin(), &failure);
+            packets::send(rustix::stdio::stdin(), &Failed::encode(&failure));
             return Ok(());
         }
     };
@@ -43,7 +43,7 @@ pub fn main() -> io::Result<()> {
     let keeper = match create_keeper(&keeper_socket, &own_socket) {
         Ok(keeper) => keeper,
         Err(failure) => {
-            report(&keeper_socket, &failure);
+            packets::send(&keeper_socket, &Failed::encode(&failure));
             descendants::end_all();
             return Ok(());
         }
@@ -145,14 +145,10 @@ fn change_mounts(own_socket: &OwnedFd, namespaces: Option<&NamespaceHandles>) {
         };
         match work() {
             Ok(()) => packets::send(own_socket, DONE),
-            Err(failure) => report(own_socket, &failure),
+            Err(failure) => packets::send(own_socket, &Failed::encode(&failure)),
         }
         processes::exit(0);
     }
-}
-
-fn report(socket: impl AsFd, failure: &Failure) {
-    packets::send(socket, &[FAILED, failure.to_string().as_bytes()].concat());
 }
 
 fn receive_profile(own_socket: &OwnedFd) -> io::Result<Profile> {

@@ -14,8 +14,8 @@ const NUMBERS: [u32; 13] = [3, 4, 5, 6, 10, 63, 100, 248, 249, 250, 251, 255, 10
 /// Starts a server with these descriptors open, and runs two commands: a fresh shell, then one that waited.
 #[track_caller]
 fn check(world: &World, user: User, numbers: &BTreeSet<u32>) {
-    let opened: String = numbers.iter().map(|number| format!("exec {number}<>canary; ")).collect();
-    let mut server = launched(world, user, &format!("{opened}exec \"$@\""), &[]);
+    let opened: Vec<String> = numbers.iter().map(|number| format!("exec {number}<>canary; ")).collect();
+    let mut server = launched(world, user, &(opened.concat() + "exec \"$@\""), &[]);
     for _ in 0..2 {
         let reply = server.bash("ls -l /proc/$$/fd; ls -l /proc/self/fd; echo done");
         let shown = reply.stdout();

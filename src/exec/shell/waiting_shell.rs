@@ -42,7 +42,7 @@ impl WaitingShell {
             let (go_end, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             let text = File::from(memory_file(c"text", b"")?);
             let shared = text.try_clone()?.into();
-            let Some(command) = place.shell.waiting(place.nonce, place.state, channel_end, shared, go_end)? else {
+            let Some(command) = place.shell.waiting(place.beginning(place.state, channel_end), shared, go_end)? else {
                 return Ok(None);
             };
             let (streams, [stdout, stderr]) = place.recorded_pipes(None)?;

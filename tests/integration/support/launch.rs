@@ -26,6 +26,14 @@ impl User {
         }
     }
 
+    /// A shell script that this user runs.
+    pub fn shell(self, script: &str) -> std::process::Command {
+        let words = [self.words(), &["bash", "-c", script]].concat();
+        let mut command = std::process::Command::new(words[0]);
+        command.args(&words[1..]);
+        command
+    }
+
     /// The launcher that becomes this user.
     fn words(self) -> &'static [&'static str] {
         match self {
@@ -46,4 +54,12 @@ pub fn launcher(world: &World, user: User, script: &str, arguments: &[&str]) -> 
 #[track_caller]
 pub fn launched(world: &World, user: User, script: &str, arguments: &[&str]) -> Client {
     Client::connect(launcher(world, user, script, arguments), StartOptions::default())
+}
+
+/// The script by which `tests/data/launch.py` starts the server.
+pub fn by_python(words: &str) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/launch.py");
+    let code = std::fs::read_to_string(path).unwrap();
+    // Another user may be unable to read the file, so the code itself is handed over.
+    format!("exec python3 -c '{}' {words} -- \"$@\"", code.replace('\'', "'\\''"))
 }

@@ -17,7 +17,7 @@ pub use corpus::corpus;
 pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use inside::{Inside, Level, everywhere};
-pub use launch::{User, launched};
+pub use launch::{User, by_python, launched, launcher};
 pub use person::{Person, choice};
 pub use processes::{alive, descendants, with_word};
 pub use reply::Reply;
