@@ -18,7 +18,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let Written { tables, directories: named, tools, exec, files } = layers.read("the configuration")?;
 
     let directories = named.resolve(source)?;
-    if let Some(path) = &file {
+    if let Some(path) = file.as_ref().filter(|_| !directories.has_no_project()) {
         refuse_inside_project(path, directories.project_dir())?;
     }
     let mut http = tables.http;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::output::{OutputListener, View, pipe, record};
-use super::shell::{Reports, StateChannel, memory_file};
+use super::shell::{Beginning, Reports, StateChannel, memory_file};
 use super::terminal::Terminal;
 use super::{
     Denials, KeeperError, KeeperLink, Process, Running, SessionDirectory, Settings, Shell, ShellState, Streams,
@@ -50,7 +50,7 @@ pub async fn spawn(
         let (input, stdin) = input_from(stdin)?;
         let (channel, channel_end) = pipe()?;
         let reports = Reports::State { nonce: place.nonce };
-        let command = place.shell.command(&permitted.command, reports, place.state, channel_end)?;
+        let command = place.shell.command(&permitted.command, place.beginning(reports, place.state, channel_end))?;
         let descriptors = [stdin, stdout, stderr].into_iter().chain(command.descriptors).collect();
         Ok((streams, input, channel, command.start, descriptors))
     };
@@ -93,7 +93,7 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     environment::for_terminal(&mut state.environment);
     let prepare = || -> io::Result<_> {
         let (channel, channel_end) = pipe()?;
-        let command = place.shell.command(&permitted.command, Reports::Ready, &state, channel_end)?;
+        let command = place.shell.command(&permitted.command, place.beginning(Reports::Ready, &state, channel_end))?;
         let descriptors = [null()?, null()?, null()?].into_iter().chain(command.descriptors).collect();
         Ok((channel, command.start, descriptors))
     };
@@ -112,6 +112,15 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
 }
 
 impl Place<'_> {
+    pub(super) fn beginning<'a>(
+        &'a self,
+        reports: Reports<'a>,
+        state: &'a ShellState,
+        channel: OwnedFd,
+    ) -> Beginning<'a> {
+        Beginning { reports, state, channel, descriptor_limit: self.keeper.descriptor_limit() }
+    }
+
     /// Two pipes that are recorded, and the ends that the command writes to: stdout, then stderr.
     pub(super) fn recorded_pipes(&self, listener: Option<OutputListener>) -> io::Result<(Streams, [OwnedFd; 2])> {
         let (stdout_reader, stdout_end) = pipe()?;

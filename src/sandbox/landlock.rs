@@ -25,6 +25,9 @@ const NEEDED: ABI = ABI::V3;
 const NEWEST: ABI = ABI::V9;
 
 pub fn enforce(profile: &Profile) -> Result<(), Failure> {
+    if let Some((shortcoming, _)) = shortcoming() {
+        return Err(io::Error::other(shortcoming)).doing(|| "restrict access to files".to_owned());
+    }
     let mut rules = Rules(ruleset().map_err(io::Error::other).doing(|| "make a Landlock ruleset".to_owned())?);
     match profile.level {
         Level::Full => {
@@ -71,6 +74,22 @@ pub fn version() -> u32 {
     let version =
         unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0, VERSION) };
     u32::try_from(version).unwrap_or(0)
+}
+
+/// Why Landlock cannot be used here, and what to do about it.
+pub fn shortcoming() -> Option<(String, &'static str)> {
+    match version() {
+        0 => Some((
+            "this kernel offers no Landlock".to_owned(),
+            "use Linux 6.2 or newer, booted with landlock among its lsm=...; a container uses the kernel of its host, and \
+             an old container engine may refuse the system calls",
+        )),
+        version @ 1..3 => Some((
+            format!("this kernel offers version {version} of Landlock, and version 3 is needed"),
+            "use Linux 6.2 or newer",
+        )),
+        _ => None,
+    }
 }
 
 /// Whether Landlock can grant access to single named sockets. If not, level `landlock` has to refuse them all.

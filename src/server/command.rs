@@ -112,10 +112,12 @@ impl Context {
         let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
         let how = match ending {
             Ending::Exited { exited, report } => {
-                let (moved_to, lost_cwd) = report.filter(|_| command.moves_session).map_or((None, None), |report| {
-                    let (state, lost_cwd) = command.session.take_over(report);
-                    (Some(state), lost_cwd)
-                });
+                let (moved_to, lost_cwd) =
+                    report.filter(|_| command.moves_session).map_or((None, None), |mut report| {
+                        report.state = report.state.with_unreportable(command.state);
+                        let (state, lost_cwd) = command.session.take_over(report);
+                        (Some(state), lost_cwd)
+                    });
                 How::Exited { exited, moved_to, lost_cwd }
             }
             Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
@@ -241,16 +243,26 @@ impl From<CommandError> for ToolError {
                 "Nothing was run. Tasks: {}. Read finished ones with task_output, end others with task_stop.",
                 tasks.join(", ")
             )),
-            CommandError::Start(KeeperError::Dead) => text.hint(
-                "The command may not have run. Everything the session had started has ended; the next command gets a new \
-                 keeper, with cwd and variables as before.",
-            ),
-            CommandError::Start(
-                KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. },
-            ) => text.hint("Nothing was run."),
-            CommandError::Start(
-                KeeperError::Launch(_) | KeeperError::NotReady | KeeperError::Restrict(_) | KeeperError::Refused(_),
-            ) => text.hint("Nothing was run. `testudo doctor` shows what this machine lacks and the fix."),
+            CommandError::Start(error) => {
+                error.advice().into_iter().fold(text.hint(what_was_run(&error)), ToolError::hint)
+            }
         }
+    }
+}
+
+fn what_was_run(error: &KeeperError) -> &'static str {
+    match error {
+        KeeperError::Dead => {
+            "The command may not have run. Everything the session had started has ended; the next command gets a new \
+             keeper, with cwd and variables as before."
+        }
+        KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. } => {
+            "Nothing was run."
+        }
+        KeeperError::Launch(_)
+        | KeeperError::NoProc
+        | KeeperError::NotReady
+        | KeeperError::Restrict(_)
+        | KeeperError::Refused(_) => "Nothing was run. `testudo doctor` shows what this machine lacks and the fix.",
     }
 }
