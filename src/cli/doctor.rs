@@ -56,8 +56,12 @@ fn row(title: &str, value: &str) -> String {
 
 fn landlock() -> String {
     match crate::sandbox::landlock_version() {
-        0 => "not in this kernel: boot with lsm=...,landlock, or use Linux 6.2 or newer".to_owned(),
-        version @ 1..3 => format!("ABI {version}, but 3 is needed: use Linux 6.2 or newer"),
+        0 => "not in this kernel: boot with lsm=landlock,... or use Linux 6.2 or newer; level full holds without it, \
+              level landlock does not"
+            .to_owned(),
+        version @ 1..3 => {
+            format!("ABI {version}: enough for level full, level landlock needs ABI 3 (Linux 6.2 or newer)")
+        }
         version @ 3..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
         version => format!("ABI {version}"),
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::landlock;
+
 /// Kernel settings: the file, the value that refuses namespaces, and the fix.
 const KNOBS: &[(&str, &str, &str)] = &[
     ("/proc/sys/kernel/unprivileged_userns_clone", "0", "sysctl kernel.unprivileged_userns_clone=1"),
@@ -19,9 +21,13 @@ pub fn fixes() -> Vec<String> {
     let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| (*fix).to_owned());
     let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists());
     let container = container.then(|| {
-        "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, \
-         or rely on level landlock"
+        "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined"
             .to_owned()
     });
-    knobs.chain(container).collect()
+    let otherwise = if landlock::version() >= landlock::NEEDED {
+        "or rely on level landlock"
+    } else {
+        "or use --sandbox off, if a container or a virtual machine confines testudo already"
+    };
+    knobs.chain(container).chain([otherwise.to_owned()]).collect()
 }
