@@ -41,6 +41,7 @@ mod sandbox_corpus;
 mod sandbox_environment;
 mod sandbox_limits;
 mod sandbox_places;
+mod sandbox_privileges;
 mod sandbox_protect;
 mod sandbox_work;
 mod scope;
