@@ -31,6 +31,7 @@ impl DirectorySettings {
             workspace_dir: optional("--workspace-dir", &self.workspace_dir)?,
             allow_dirs: allowed.collect::<Result<_, _>>()?,
             home: source.home().and_then(|home| home.canonicalize().ok()),
+            roots_stay_within: false,
         })
     }
 }

@@ -133,8 +133,8 @@ impl Session {
             return scope;
         }
         scope.with_advice(
-            "The server was started in / or in the home directory and no project was named; the user can name one with \
-             --project-dir.",
+            "There is no project: the server was started in / or in the home directory, or the client offered such a \
+             directory as its root. The user can name a project with --project-dir.",
         )
     }
 
