@@ -39,6 +39,7 @@ mod sandbox_protect;
 mod sandbox_work;
 mod scope;
 mod str_replace;
+mod str_replace_cost;
 mod str_replace_editor;
 mod tasks;
 mod terminals;
