@@ -47,6 +47,7 @@ mod sandbox_work;
 mod scope;
 mod stopped;
 mod str_replace;
+mod str_replace_cost;
 mod str_replace_editor;
 mod survivors;
 mod tasks;
