@@ -34,9 +34,10 @@ mod socket;
 mod spawn;
 mod task;
 mod terminal;
+mod totals;
 mod typing;
 
-pub use crate::keeper::protocol::ExitStatus;
+pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
@@ -55,4 +56,5 @@ pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Until, Waited};
+pub use totals::Totals;
 pub use typing::{Typing, TypingError};

@@ -3,13 +3,14 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::OnceCell;
 
 use super::{Enforcement, SpareKeeper};
 use crate::base::search_path::variable;
 use crate::config::Config;
+use crate::exec::Totals;
 use crate::files::real_directory;
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::settings::{Switch, WantedLevel};
@@ -25,6 +26,7 @@ pub struct Profiles {
     environment: Vec<(OsString, OsString)>,
     places: OnceLock<Places>,
     enforcement: OnceCell<Enforcement>,
+    totals: Arc<Totals>,
 }
 
 /// Directories that can only be known by looking at the disk.
@@ -61,7 +63,13 @@ impl Profiles {
             environment: config.environment.clone(),
             places: OnceLock::new(),
             enforcement: OnceCell::new(),
+            totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
         }
+    }
+
+    /// What all sessions use together.
+    pub fn totals(&self) -> &Arc<Totals> {
+        &self.totals
     }
 
     pub fn settings(&self) -> &Settings {
