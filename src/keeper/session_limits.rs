@@ -83,11 +83,13 @@ fn written(member: Member) -> u64 {
     text.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
 }
 
+/// How often to kill what was forked meanwhile.
+const ROUNDS: usize = 100;
+
 /// Repeats, because processes are forked while we read `/proc` and kill. A killed process forks no more.
 fn kill_largest_tree(reason: &str, note: impl FnOnce(i32, &str)) {
     let reaper = largest(descendants::trees()).map_or(0, |(reaper, _)| reaper.pid);
     note(reaper, &format!("a command was killed: {reason}"));
-    const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {
         let Some((_, tree)) = largest(descendants::trees()) else { break };
         if tree.len() < 2 {
