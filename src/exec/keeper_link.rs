@@ -16,10 +16,13 @@ use super::keeper_news::KeeperNews;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
 use super::socket::Socket;
+use super::totals::Totals;
 use crate::base::locks::LockExt;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
-use crate::keeper::protocol::{DONE, Failed, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, Start, Step};
+use crate::keeper::protocol::{
+    DONE, Excess, Failed, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, SessionUsage, Start, Step,
+};
 use crate::sandbox::support::{self, Finding};
 use crate::sandbox::{Level, Profile};
 
@@ -102,6 +105,16 @@ impl KeeperLink {
         if let Some(pid) = self.guard_pid {
             guards::gone(pid).await;
         }
+    }
+
+    /// From now on, what its session uses counts there.
+    pub fn count_in(&self, totals: &Arc<Totals>) {
+        self.news.totals.get_or_init(|| totals.clone());
+    }
+
+    /// Has the keeper kill what uses most of this.
+    pub async fn shed(&self, excess: Excess, reason: String) {
+        let _ = self.socket.send(&KeeperRequest::Shed { excess, reason }.encode(), &[]).await;
     }
 
     /// What it has told us between requests.
@@ -220,7 +233,7 @@ impl KeeperLink {
     }
 }
 
-async fn listen(socket: &Socket, news: &KeeperNews) {
+async fn listen(socket: &Arc<Socket>, news: &KeeperNews) {
     loop {
         let message = socket.receive().await;
         if message.is_empty() {
@@ -228,6 +241,9 @@ async fn listen(socket: &Socket, news: &KeeperNews) {
         }
         if let Ok(note) = KeeperNote::decode(&message) {
             news.add(note);
+        }
+        if let (Ok(usage), Some(totals)) = (SessionUsage::decode(&message), news.totals.get()) {
+            totals.report(socket, usage).await;
         }
     }
 }

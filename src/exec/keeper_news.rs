@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use super::Totals;
 
 use crate::base::locks::LockExt;
 use crate::keeper::protocol::KeeperNote;
@@ -13,6 +15,8 @@ pub struct KeeperNews {
     notes: Mutex<Vec<KeeperNote>>,
     /// Reapers whose commands will ask for their own notes.
     claimed: Mutex<HashSet<i32>>,
+    /// Where the session's usage counts.
+    pub(super) totals: OnceLock<Arc<Totals>>,
 }
 
 /// The notes of one command. While it lives, nobody else gets them.

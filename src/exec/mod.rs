@@ -36,8 +36,9 @@ mod socket;
 mod spawn;
 mod task;
 mod terminal;
+mod totals;
 
-pub use crate::keeper::protocol::ExitStatus;
+pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
@@ -57,3 +58,4 @@ pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Typing, TypingError, Until, Waited};
+pub use totals::Totals;

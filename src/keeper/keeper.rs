@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
-use super::protocol::{ExitStatus, Failed, KeeperNote, KeeperRequest, READY, StartDescriptors};
+use super::protocol::{
+    ExitStatus, Failed, KeeperNote, KeeperRequest, LONGEST_REQUEST, READY, SessionUsage, StartDescriptors,
+};
 use super::session_limits::{self, Pace};
 use super::{descendants, descriptors, packets, reaper, signals};
 use crate::sandbox::{self, Level, Profile};
@@ -49,15 +51,17 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
     let (mut last_check, mut pace) = (Instant::now(), Pace::Close);
     loop {
         let next_check = reapers.need_limits(profile).then_some(pace as i64);
+        if next_check.is_none() {
+            reapers.tell(socket, SessionUsage::default());
+        }
         let own = [(signals.as_fd(), PollFlags::IN), (socket.as_fd(), PollFlags::IN)];
         let sources: Vec<_> = own.into_iter().chain(reapers.waiting()).collect();
         let ready = descriptors::wait_for(&sources, next_check);
         if next_check.is_some() && last_check.elapsed() >= Duration::from_millis(pace as u64) {
             last_check = Instant::now();
-            let note = |reaper: i32, text: &str| {
-                packets::send(socket, &KeeperNote { reaper, text: text.to_owned() }.encode());
-            };
-            pace = session_limits::enforce(profile, note);
+            let usage;
+            (pace, usage) = session_limits::enforce(profile, |reaper, text| tell(socket, reaper, text));
+            reapers.tell(socket, usage);
         }
         while let Some((signal, sender)) = signals::next_signal(&signals) {
             if signal == libc::SIGTERM && sender == guard {
@@ -78,6 +82,8 @@ struct Reapers {
     all: Vec<Reaper>,
     /// A reaper was killed. Its orphans are our children now and have to be killed too.
     sweeping: bool,
+    /// What the server knows of our usage.
+    told: SessionUsage,
 }
 
 struct Reaper {
@@ -106,7 +112,7 @@ impl Reapers {
 
     /// Reads one request and carries it out. Returns `false` when the server has hung up.
     fn accept(&mut self, socket: &OwnedFd, signals: &OwnedFd, profile: &Profile) -> io::Result<bool> {
-        let mut message = [0; 16];
+        let mut message = [0; LONGEST_REQUEST];
         let (count, descriptors) = packets::receive(socket, &mut message)?;
         if count == 0 {
             return Ok(false);
@@ -123,6 +129,11 @@ impl Reapers {
                     .iter()
                     .filter(|known| known.pid == reaper)
                     .for_each(|known| processes::kill(known.pid, libc::SIGKILL));
+            }
+            Ok(KeeperRequest::Shed { excess, reason }) => {
+                session_limits::shed(profile, excess, &reason, |reaper, text| tell(socket, reaper, text));
+                // The server waits for what is used afterwards, even if that is the same.
+                self.told = SessionUsage::default();
             }
             // Closing the descriptors that came along tells the server that the request failed.
             Err(_) => {}
@@ -151,6 +162,13 @@ impl Reapers {
                 self.all.push(Reaper { pid: child, waits_on, stops: 0 });
             }
             Err(error) => reaper::report_failed_fork(&descriptors.control, &error),
+        }
+    }
+
+    fn tell(&mut self, socket: &OwnedFd, usage: SessionUsage) {
+        if self.told.differs_notably(usage) {
+            self.told = usage;
+            packets::send(socket, &usage.encode());
         }
     }
 
@@ -186,10 +204,14 @@ impl Reapers {
         if reaper.stops <= MOST_STOPS {
             return processes::kill(pid, libc::SIGCONT);
         }
-        let text = "a command was killed: it stopped the process that watches it again and again".to_owned();
-        packets::send(socket, &KeeperNote { reaper: pid, text }.encode());
+        tell(socket, pid, "a command was killed: it stopped the process that watches it again and again");
         processes::kill(pid, libc::SIGKILL);
     }
+}
+
+/// Tells the server why something of this reaper's command is killed.
+fn tell(socket: &OwnedFd, reaper: i32, text: &str) {
+    packets::send(socket, &KeeperNote { reaper, text: text.to_owned() }.encode());
 }
 
 /// Tests the sandbox in a forked child, because a test may do harm to the process that runs it.

@@ -1,7 +1,11 @@
 //! Limits of a session that the kernel does not enforce for us: the keeper counts processes and memory itself, and kills
 //! what exceeds them. A check takes a fraction of a millisecond, and the keeper only checks while commands run.
 
+use std::path::Path;
+
+use super::memory::Hog;
 use super::process_table::Member;
+use super::protocol::{Excess, SessionUsage};
 use super::{descendants, memory, processes};
 use crate::sandbox::Profile;
 
@@ -19,38 +23,73 @@ type Tree = (Member, Vec<Member>);
 
 /// Kills the largest process of a session that uses too much memory, or the largest tree of one that has too many
 /// processes. Calls `note` with the reason before it kills, so that the server knows the reason when the command ends, and
-/// with the pid of the reaper whose command it is. Returns when to check again.
-pub fn enforce(profile: &Profile, note: impl FnOnce(i32, &str)) -> Pace {
+/// with the pid of the reaper whose command it is. Returns when to check again, and what the session uses.
+pub fn enforce(profile: &Profile, note: impl FnOnce(i32, &str)) -> (Pace, SessionUsage) {
     let limits = &profile.limits;
     let trees = descendants::trees();
-    let count = trees.iter().map(|(_, tree)| tree.len() as u64 + 1).sum::<u64>();
-    if count > limits.processes {
+    let processes = trees.iter().map(|(_, tree)| tree.len() as u64 + 1).sum::<u64>();
+    if processes > limits.processes {
         let limit = limits.processes;
-        let text =
-            format!("a command was killed: the session had {count} processes, sandbox.limits.processes is {limit}");
-        note(largest(trees).map_or(0, |(reaper, _)| reaper.pid), &text);
-        kill_largest_tree();
-        return Pace::Close;
+        kill_largest_tree(&format!("the session had {processes} processes, sandbox.limits.processes is {limit}"), note);
+        return (Pace::Close, SessionUsage { processes, memory: 0 });
     }
     let usage = memory::measure(&trees, profile);
-    if let Some(hog) = usage.largest.filter(|_| usage.total > limits.memory) {
-        let text = format!(
-            "{} (pid {}, {}) was killed: the session used {} of memory, sandbox.limits.memory is {}",
-            name(hog.process),
-            hog.process.pid,
-            megabytes(hog.bytes),
-            megabytes(usage.total),
-            megabytes(limits.memory)
-        );
-        note(hog.reaper.pid, &text);
-        processes::kill(hog.process.pid, libc::SIGKILL);
+    let memory = usage.total;
+    if let Some(hog) = usage.largest.filter(|_| memory > limits.memory) {
+        let (used, limit) = (megabytes(memory), megabytes(limits.memory));
+        kill_hog(&hog, &format!("the session used {used} of memory, sandbox.limits.memory is {limit}"), note);
     }
-    if usage.total > limits.memory / 10 || count > limits.processes / 10 { Pace::Close } else { Pace::Calm }
+    let close = memory > limits.memory / 10 || processes > limits.processes / 10;
+    (if close { Pace::Close } else { Pace::Calm }, SessionUsage { processes, memory })
 }
 
+/// Kills what uses most, because the server has found that there is too much of it.
+pub fn shed(profile: &Profile, excess: Excess, reason: &str, note: impl FnOnce(i32, &str)) {
+    match excess {
+        Excess::Processes => kill_largest_tree(reason, note),
+        Excess::Memory => {
+            if let Some(hog) = memory::measure(&descendants::trees(), profile).largest {
+                kill_hog(&hog, reason, note);
+            }
+        }
+        Excess::Disk => {
+            let trees = descendants::trees();
+            let members = trees.iter().flat_map(|(reaper, tree)| tree.iter().map(move |member| (*reaper, *member)));
+            let writes_there = |member: Member| (has_open(member, profile.tmp_seen()), written(member));
+            if let Some((reaper, writer)) = members.max_by_key(|(_, member)| writes_there(*member)) {
+                let (name, pid) = (name(writer), writer.pid);
+                note(reaper.pid, &format!("{name} (pid {pid}) was killed: {reason}; remove files from $TMPDIR"));
+                processes::kill(pid, libc::SIGKILL);
+            }
+        }
+    }
+}
+
+fn kill_hog(hog: &Hog, reason: &str, note: impl FnOnce(i32, &str)) {
+    let (name, pid, size) = (name(hog.process), hog.process.pid, megabytes(hog.bytes));
+    note(hog.reaper.pid, &format!("{name} (pid {pid}, {size}) was killed: {reason}"));
+    processes::kill(pid, libc::SIGKILL);
+}
+
+/// Whether a process has a file below this directory open.
+fn has_open(member: Member, directory: &Path) -> bool {
+    let entries = std::fs::read_dir(member.file("fd")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()).any(|file| file.starts_with(directory))
+}
+
+/// Bytes that a process has written in its life.
+fn written(member: Member) -> u64 {
+    let text = std::fs::read_to_string(member.file("io")).unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap_or(0)
+}
+
+/// How often to kill what was forked meanwhile.
+const ROUNDS: usize = 100;
+
 /// Repeats, because processes are forked while we read `/proc` and kill. A killed process forks no more.
-fn kill_largest_tree() {
-    const ROUNDS: usize = 100;
+fn kill_largest_tree(reason: &str, note: impl FnOnce(i32, &str)) {
+    let reaper = largest(descendants::trees()).map_or(0, |(reaper, _)| reaper.pid);
+    note(reaper, &format!("a command was killed: {reason}"));
     for _ in 0..ROUNDS {
         let Some((_, tree)) = largest(descendants::trees()) else { break };
         if tree.len() < 2 {

@@ -22,6 +22,10 @@ pub struct Settings {
     pub file: u64,
     /// Open files of one process.
     pub open_files: u64,
+    /// Processes and threads of all sessions of a server together.
+    pub total_processes: u64,
+    /// Memory of all sessions of a server together.
+    pub total_memory: Memory,
     /// What a session may keep on disk: its stored output and its temporary directory.
     #[serde(deserialize_with = "crate::base::size::size")]
     pub disk: u64,
@@ -47,6 +51,13 @@ pub struct Limits {
     pub open_files: u64,
 }
 
+/// What all sessions of a server together may use, in numbers and bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TotalLimits {
+    pub processes: u64,
+    pub memory: u64,
+}
+
 /// The most bytes that a session, and all sessions of a server together, may keep on disk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct DiskLimits {
@@ -66,13 +77,23 @@ impl TryFrom<String> for Memory {
     }
 }
 
+impl Memory {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Percent(percent) => rustix::system::sysinfo().totalram / 100 * percent,
+        }
+    }
+}
+
 impl Settings {
     pub fn limits(&self) -> Limits {
-        let memory = match self.memory {
-            Memory::Bytes(bytes) => bytes,
-            Memory::Percent(percent) => rustix::system::sysinfo().totalram / 100 * percent,
-        };
+        let memory = self.memory.bytes();
         Limits { processes: self.processes, memory, file: self.file, open_files: self.open_files }
+    }
+
+    pub fn total_limits(&self) -> TotalLimits {
+        TotalLimits { processes: self.total_processes, memory: self.total_memory.bytes() }
     }
 
     pub fn disk_limits(&self) -> DiskLimits {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::profiles::{Profiles, TooWeak};
 use super::{Notes, SpareKeeper};
-use crate::exec::{KeeperError, KeeperLink, SessionDirectory};
+use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, SessionDirectory};
 use crate::sandbox::{Level, obstacles};
 
 pub const NO_TMP: &str = "failed to make the session's temporary directory";
@@ -67,6 +67,7 @@ impl KeeperLife {
         let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
         profile.protected = protected(profile.level, moved).await;
         let keeper = Arc::new(self.spare.take_or_launch(profile).await?);
+        keeper.count_in(self.profiles.totals());
         scope.clone_into(&mut keepers.scope);
         Ok(keepers.current.insert(keeper).clone())
     }
@@ -98,6 +99,14 @@ impl KeeperLife {
             if let Err(error) = keeper.hide_new_secrets().await {
                 tracing::warn!(%error, "new credential files could not be hidden");
             }
+        }
+    }
+
+    /// The session keeps too much on disk: kills the process that writes most.
+    pub async fn shed(&self, full: &DiskFull) {
+        let keepers = self.keepers.lock().await;
+        for keeper in keepers.current.iter().chain(&keepers.former) {
+            keeper.shed(Excess::Disk, full.to_string()).await;
         }
     }
 

@@ -11,6 +11,7 @@ mod client;
 mod clients;
 pub mod command;
 mod context;
+mod disk_watch;
 mod enforcement;
 mod ids;
 mod instructions;

@@ -10,6 +10,7 @@ use super::{Enforcement, SpareKeeper};
 use crate::base::locks::LockExt;
 use crate::base::search_path::variable;
 use crate::config::Config;
+use crate::exec::Totals;
 use crate::files::real_directory;
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::settings::{Switch, WantedLevel};
@@ -28,6 +29,7 @@ pub struct Profiles {
     found: Mutex<Option<(Instant, Arc<Enforcement>)>>,
     /// Held while a keeper tries the machine out.
     trying: tokio::sync::Mutex<()>,
+    totals: Arc<Totals>,
 }
 
 /// A machine that could not hold the sandbox is tried again, at most this often.
@@ -72,7 +74,13 @@ impl Profiles {
             places: OnceLock::new(),
             found: Mutex::default(),
             trying: tokio::sync::Mutex::default(),
+            totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
         }
+    }
+
+    /// What all sessions use together.
+    pub fn totals(&self) -> &Arc<Totals> {
+        &self.totals
     }
 
     pub fn settings(&self) -> &Settings {

@@ -1,10 +1,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
+use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
 use crate::exec::{
     KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
@@ -36,6 +37,7 @@ pub struct Session {
     waiting_shells: WaitingShells,
     approvals: Approvals,
     directory: Arc<SessionDirectory>,
+    watching_disk: AtomicBool,
 }
 
 /// What the server lends to a new session.
@@ -88,6 +90,7 @@ impl Session {
             waiting_shells: WaitingShells::default(),
             approvals,
             directory,
+            watching_disk: AtomicBool::new(false),
         }
     }
 
@@ -224,11 +227,21 @@ impl Session {
     }
 
     /// Keeps a handle on a process tree: dropping the last one would end it.
-    pub fn keep(&self, process: Process) {
+    pub fn keep(self: &Arc<Self>, process: Process) {
         let mut kept = self.kept.locked();
         kept.processes.retain(|process| !process.is_gone());
         kept.processes.push(process);
         self.names.command_started();
+        if !self.watching_disk.swap(true, Ordering::Relaxed) {
+            disk_watch::start(self);
+        }
+    }
+
+    /// Whether the watch over its disk usage has to go on: only while something runs. The next command starts it again.
+    pub fn still_watching_disk(&self) -> bool {
+        let running = self.has_running();
+        self.watching_disk.store(running, Ordering::Relaxed);
+        running
     }
 
     /// Whether any of its commands, or a child that a command left behind, still runs.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Inside, Level, everywhere};
+use crate::support::{Inside, Level, Pending, Reply, everywhere, until};
 
 #[test]
 fn a_fork_bomb_ends_and_the_session_goes_on() {
@@ -77,4 +77,39 @@ fn a_disk_filler_ends_at_the_largest_file() {
 fn open_files_are_counted_and_no_core_is_left() {
     let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nopen_files = 64", &[]);
     assert_eq!(inside.does("ulimit -n; ulimit -Hn; ulimit -c"), "64\n64\n0\n");
+}
+
+#[test]
+fn all_sessions_together_have_limits_too() {
+    let settings = "[sandbox.limits]\nmemory = \"300MB\"\ntotal_memory = \"400MB\"\ntotal_processes = 100";
+    everywhere(settings, &[], |inside| {
+        let hog =
+            "import time; a = [bytearray(10 << 20) for _ in range(20)]; open('held', 'a').write('x'); time.sleep(60)";
+        let start = |inside: &mut Inside, session: &str| {
+            inside.client.start("bash", json!({ "command": format!("exec python3 -c \"{hog}\""), "session": session }))
+        };
+        // Each session is within its own limit, and the third exceeds the total.
+        let pending = ["one", "two", "three"].map(|session| start(inside, session));
+        let ended = until("one of them to be killed", || pending.iter().find_map(Pending::answered));
+        let text = Reply { raw: ended["result"].clone() }.ok();
+        assert!(text.starts_with("exit_code: 137\n"), "{text}");
+        assert!(text.contains("sandbox.limits.total_memory is 400 MB"), "{text}");
+        assert_eq!(inside.client.call("bash", json!({ "command": "echo here", "session": "four" })).stdout(), "here\n");
+        let many = "for i in $(seq 60); do sleep 1000 & done; wait";
+        let pending =
+            ["five", "six"].map(|session| inside.client.start("bash", json!({ "command": many, "session": session })));
+        let ended = until("one of them to be killed", || pending.iter().find_map(Pending::answered));
+        let text = Reply { raw: ended["result"].clone() }.ok();
+        assert!(text.contains("sandbox.limits.total_processes is 100"), "{text}");
+    });
+}
+
+#[test]
+fn a_command_that_fills_the_temporary_directory_is_killed() {
+    everywhere("[sandbox.limits]\ndisk = \"100MB\"", &[], |inside| {
+        let fill = "for i in $(seq 1000); do head -c 20M /dev/zero >> $TMPDIR/full; sleep 0.2; done";
+        let text = inside.bash(fill).ok();
+        assert!(text.contains("sandbox.limits.disk is 100 MB; remove files from $TMPDIR"), "{text}");
+        inside.does("sleep 2.5; rm $TMPDIR/full; sleep 1.5; echo > $TMPDIR/small");
+    });
 }

@@ -3,7 +3,7 @@ use std::os::fd::OwnedFd;
 use crate::base::packed::{Malformed, Reader};
 
 /// What the server asks the keeper.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum KeeperRequest {
     /// Start a command; [`StartDescriptors`] come with the request. [`super::Start::request`] makes it.
     Start {
@@ -14,20 +14,33 @@ pub enum KeeperRequest {
     Probe,
     /// Kill this reaper, which does not answer, and with it its command.
     Kill { reaper: i32 },
+    /// Kill the process or the command that uses most of this, although the session is within its own limits.
+    Shed { excess: Excess, reason: String },
 }
+
+/// What the server finds that there is too much of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Excess {
+    Memory,
+    Processes,
+    Disk,
+}
+
+/// The receiver reserves room for so many bytes. A longer reason would be cut.
+pub const LONGEST_REQUEST: usize = 512;
 
 /// More than any request needs. The receiver reserves room for so many.
 pub const MOST_DESCRIPTORS: usize = 12;
 
 impl KeeperRequest {
-    pub fn encode(self) -> [u8; 5] {
-        let (tag, value) = match self {
-            Self::Start { waits_on } => (b'S', waits_on.and_then(|index| i32::try_from(index).ok()).unwrap_or(-1)),
-            Self::Probe => (b'P', 0),
-            Self::Kill { reaper } => (b'K', reaper),
+    pub fn encode(&self) -> Vec<u8> {
+        let (tag, value, text) = match self {
+            Self::Start { waits_on } => (b'S', waits_on.and_then(|index| i32::try_from(index).ok()).unwrap_or(-1), ""),
+            Self::Probe => (b'P', 0, ""),
+            Self::Kill { reaper } => (b'K', *reaper, ""),
+            Self::Shed { excess, reason } => (b'E', *excess as i32, reason.as_str()),
         };
-        let v = value.to_le_bytes();
-        [tag, v[0], v[1], v[2], v[3]]
+        [&[tag], value.to_le_bytes().as_slice(), text.as_bytes()].concat()
     }
 
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
@@ -36,6 +49,15 @@ impl KeeperRequest {
             b'S' => Ok(Self::Start { waits_on: usize::try_from(Reader(rest).number()?).ok() }),
             b'P' => Ok(Self::Probe),
             b'K' => Ok(Self::Kill { reaper: Reader(rest).number()? }),
+            b'E' => {
+                let mut rest = Reader(rest);
+                let excess = match rest.number()? {
+                    0 => Excess::Memory,
+                    1 => Excess::Processes,
+                    _ => Excess::Disk,
+                };
+                Ok(Self::Shed { excess, reason: String::from_utf8_lossy(rest.0).into_owned() })
+            }
             _ => Err(Malformed),
         }
     }
@@ -75,6 +97,7 @@ mod tests {
             KeeperRequest::Start { waits_on: Some(3) },
             KeeperRequest::Probe,
             KeeperRequest::Kill { reaper: 7 },
+            KeeperRequest::Shed { excess: Excess::Disk, reason: "it is full".to_owned() },
         ] {
             assert_eq!(KeeperRequest::decode(&request.encode()), Ok(request));
         }

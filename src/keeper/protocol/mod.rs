@@ -5,7 +5,7 @@
 //! | server | guard | [`GuardRequest`], with a memory file |
 //! | guard | server | [`DONE`], [`Failed`] |
 //! | server | keeper | [`KeeperRequest`], with descriptors |
-//! | keeper | server | [`READY`], [`Failed`], [`KeeperNote`] |
+//! | keeper | server | [`READY`], [`Failed`], [`KeeperNote`], [`SessionUsage`] |
 //! | server | reaper | [`Order`] |
 //! | reaper | server | [`ReaperEvent`] |
 //!
@@ -17,13 +17,15 @@ mod guard_request;
 mod keeper_note;
 mod keeper_request;
 mod reaper_messages;
+mod session_usage;
 mod start;
 
 pub use failed::Failed;
 pub use guard_request::GuardRequest;
 pub use keeper_note::KeeperNote;
-pub use keeper_request::{KeeperRequest, MOST_DESCRIPTORS, StartDescriptors};
+pub use keeper_request::{Excess, KeeperRequest, LONGEST_REQUEST, MOST_DESCRIPTORS, StartDescriptors};
 pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};
+pub use session_usage::SessionUsage;
 pub use start::{Start, TerminalSize};
 
 /// From the keeper, once: it is restricted and can start commands.

@@ -13,7 +13,7 @@ mod reply;
 mod waiting;
 mod world;
 
-pub use client::{Client, StartOptions};
+pub use client::{Client, Pending, StartOptions};
 pub use corpus::corpus;
 pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};

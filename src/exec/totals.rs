@@ -1,0 +1,86 @@
+//! What all sessions of a server use together. Each keeper counts its own session and tells us. When the total is too much,
+//! the session that uses most has to give something up.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use super::socket::Socket;
+use crate::base::locks::LockExt;
+use crate::keeper::protocol::{Excess, KeeperRequest, SessionUsage};
+use crate::sandbox::limits::TotalLimits;
+
+#[derive(Debug)]
+pub struct Totals {
+    limits: TotalLimits,
+    sessions: Mutex<Vec<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    keeper: Weak<Socket>,
+    usage: SessionUsage,
+}
+
+impl Totals {
+    pub fn new(limits: TotalLimits) -> Self {
+        Self { limits, sessions: Mutex::default() }
+    }
+
+    /// A keeper tells what its session uses.
+    pub(super) async fn report(&self, keeper: &Arc<Socket>, usage: SessionUsage) {
+        if let Some((largest, request)) = self.note(keeper, usage) {
+            let _ = largest.send(&request.encode(), &[]).await;
+        }
+    }
+
+    /// Returns which keeper has to kill something, and why.
+    fn note(&self, keeper: &Arc<Socket>, usage: SessionUsage) -> Option<(Arc<Socket>, KeeperRequest)> {
+        let mut sessions = self.sessions.locked();
+        let other = Arc::downgrade(keeper);
+        sessions.retain(|entry| entry.keeper.strong_count() > 0 && !entry.keeper.ptr_eq(&other));
+        sessions.push(Entry { keeper: other, usage });
+        let used = |of: fn(&SessionUsage) -> u64| sessions.iter().map(|entry| of(&entry.usage)).sum::<u64>();
+        let (processes, memory) = (used(|usage| usage.processes), used(|usage| usage.memory));
+        let (excess, reason) = if memory > self.limits.memory {
+            let (used, limit) = (memory >> 20, self.limits.memory >> 20);
+            let reason =
+                format!("all sessions together used {used} MB of memory, sandbox.limits.total_memory is {limit} MB");
+            (Excess::Memory, reason)
+        } else if processes > self.limits.processes {
+            let limit = self.limits.processes;
+            let reason =
+                format!("all sessions together had {processes} processes, sandbox.limits.total_processes is {limit}");
+            (Excess::Processes, reason)
+        } else {
+            return None;
+        };
+        let largest = sessions.iter_mut().max_by_key(|entry| match excess {
+            Excess::Processes => entry.usage.processes,
+            Excess::Memory | Excess::Disk => entry.usage.memory,
+        })?;
+        // It reports again once it has killed something. Until then it must not be chosen a second time.
+        largest.usage = SessionUsage::default();
+        Some((largest.keeper.upgrade()?, KeeperRequest::Shed { excess, reason }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_session_that_uses_most_gives_way_once() {
+        let totals = Totals::new(TotalLimits { processes: 10, memory: 100 });
+        let keeper = || Arc::new(Socket::pair().unwrap().0);
+        let (one, two) = (keeper(), keeper());
+        let usage = |processes, memory| SessionUsage { processes, memory };
+        assert!(totals.note(&one, usage(2, 70)).is_none());
+        let (chosen, request) = totals.note(&two, usage(2, 40)).unwrap();
+        assert!(Arc::ptr_eq(&chosen, &one));
+        assert!(matches!(request, KeeperRequest::Shed { excess: Excess::Memory, .. }));
+        assert!(totals.note(&two, usage(2, 41)).is_none(), "the first has not answered yet");
+        assert!(totals.note(&one, usage(9, 10)).is_some_and(|(chosen, _)| Arc::ptr_eq(&chosen, &one)));
+        drop(chosen);
+        drop(one);
+        assert!(totals.note(&two, usage(9, 99)).is_none(), "a session that is gone does not count");
+    }
+}
