@@ -37,7 +37,7 @@ pub use crate::keeper::protocol::ExitStatus;
 pub use allocator::give_back_large_blocks;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
-pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
+pub use environment::{Settings as EnvironmentSettings, initial as initial_environment, make_git_safe};
 pub use input::{Input, InputError};
 pub use keeper_link::{KeeperError, KeeperLink};
 pub use login::{Login, wanted as login_shell_wanted};

@@ -24,6 +24,7 @@ mod http_slow;
 mod lifecycle;
 mod output;
 mod policy;
+mod policy_attacks;
 mod posix_shell;
 mod protected_files;
 mod protocol;
