@@ -42,7 +42,7 @@ pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
-pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
+pub use environment::{Settings as EnvironmentSettings, initial as initial_environment, make_git_safe};
 pub use guards::{all_gone as guards_gone, reap_strangers};
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;

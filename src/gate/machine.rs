@@ -9,17 +9,27 @@ use crate::policy::ProgramLookup;
 #[derive(Clone, Debug)]
 pub struct Machine {
     path: Vec<PathBuf>,
+    /// Every entry of the `PATH`, as it is written and with its links resolved. A shell searches the relative ones too.
+    entries: Vec<[PathBuf; 2]>,
 }
 
 impl Machine {
     pub fn new(path: &OsStr) -> Self {
-        Self { path: search_path::directories(path) }
+        let both = |entry: PathBuf| [entry.canonicalize().unwrap_or_else(|_| entry.clone()), entry];
+        Self { path: search_path::directories(path), entries: std::env::split_paths(path).map(both).collect() }
     }
 }
 
 impl ProgramLookup for Machine {
     fn find(&self, name: &str) -> Option<PathBuf> {
         search_path::find(&self.path, name)
+    }
+
+    fn can_be_shadowed(&self, name: &str, replaceable: &[PathBuf]) -> bool {
+        let found = self.find(name).and_then(|file| file.parent().map(Path::to_owned));
+        let before = self.entries.iter().take_while(|[_, written]| found.as_ref() != Some(written));
+        let replaced = |path: &PathBuf| path.is_relative() || replaceable.iter().any(|root| path.starts_with(root));
+        before.into_iter().any(|[real, written]| replaced(written) || replaced(real))
     }
 
     fn real(&self, path: &Path) -> PathBuf {

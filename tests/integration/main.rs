@@ -28,6 +28,7 @@ mod launch_messages;
 mod lifecycle;
 mod output;
 mod policy;
+mod policy_attacks;
 mod posix_shell;
 mod prompts;
 mod protected_files;
