@@ -4,7 +4,7 @@ use super::approvals;
 use super::output::print;
 use crate::config::Config;
 use crate::exec::Shell;
-use crate::sandbox::{Level, Mode, obstacles};
+use crate::sandbox::Mode;
 use crate::server::Server;
 use crate::server::{Enforcement, sandbox_in_words};
 
@@ -12,7 +12,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     // Printed before the server is made, which may fail: it helps to find the reason.
     print(&configuration(&config))?;
     let server = super::server(config)?;
-    let found = server.self_test().await.clone();
+    let found = server.self_test().await;
     print(&enforcement(&server, &found))?;
     server.shut_down().await;
     Ok(())
@@ -55,21 +55,22 @@ fn row(title: &str, value: &str) -> String {
 }
 
 fn landlock() -> String {
+    if let Some((shortcoming, fix)) = crate::sandbox::landlock_shortcoming() {
+        return format!("{shortcoming}: {fix}");
+    }
     match crate::sandbox::landlock_version() {
-        0 => "not in this kernel: boot with lsm=...,landlock, or use Linux 6.2 or newer".to_owned(),
-        version @ 1..3 => format!("ABI {version}, but 3 is needed: use Linux 6.2 or newer"),
-        version @ 3..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
+        version @ ..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
         version => format!("ABI {version}"),
     }
 }
 
 /// Why the level is not higher, and what to do about it.
 fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
-    if mode == Mode::Off || found.level == Level::Full {
+    if mode == Mode::Off {
         return Vec::new();
     }
     let reasons = found.shortfalls.iter().map(|reason| format!("  because {reason}"));
-    reasons.chain(obstacles::fixes().into_iter().map(|fix| format!("  fix     {fix}"))).collect()
+    reasons.chain(found.fixes().into_iter().map(|fix| format!("  fix     {fix}"))).collect()
 }
 
 fn shell(shell: &Shell) -> String {

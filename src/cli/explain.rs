@@ -14,7 +14,7 @@ use crate::server::Server;
 /// Exits with 0 if the command would run, 1 if the person would be asked, 2 if it is denied, so that scripts can test a
 /// policy.
 pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitCode> {
-    let cwd = server.config().directories.project_dir();
+    let cwd = &server.config().directories.project_dir();
     let surroundings = server.surroundings(&server.workplace(&[]));
     let judgement = server.gate().judge(&Subject::ShellText { text, cwd, search_path: None }, &surroundings);
     let approvals = approvals::given(&server.config().cache_dir);

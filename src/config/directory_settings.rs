@@ -25,13 +25,24 @@ impl DirectorySettings {
         };
         let allowed = self.allow_dir.iter().map(|text| existing(source, "--allow-dir", text));
         Ok(Directories {
-            launch_dir: existing(source, "--workdir", &self.workdir)?,
+            launch_dir: existing(source, "--workdir", &self.workdir).map_err(|error| self.unless_given(error))?,
             launch_dir_is_explicit: self.workdir != ".",
             project_dir: optional("--project-dir", &self.project_dir)?,
             workspace_dir: optional("--workspace-dir", &self.workspace_dir)?,
             allow_dirs: allowed.collect::<Result<_, _>>()?,
             home: source.home().and_then(|home| home.canonicalize().ok()),
+            roots_stay_within: false,
         })
+    }
+}
+
+impl DirectorySettings {
+    /// Nobody who was simply started in a bad directory should read about a flag that was not given.
+    fn unless_given(&self, error: ConfigError) -> ConfigError {
+        match error {
+            ConfigError::BadValue { reason, .. } if self.workdir == "." => ConfigError::CurrentDirectory { reason },
+            error => error,
+        }
     }
 }
 

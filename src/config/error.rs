@@ -11,6 +11,11 @@ pub enum ConfigError {
     Syntax { path: String, error: toml::de::Error },
     #[error("unknown key `{key}` in {origin}{suggestion}")]
     UnknownKey { key: String, origin: String, suggestion: String },
+    #[error(
+        "the current directory cannot be read: {reason}; start the server in another one, or name one with \
+         --workdir"
+    )]
+    CurrentDirectory { reason: String },
     #[error("bad value for {origin}: {reason}")]
     BadValue { origin: String, reason: String },
 }

@@ -3,7 +3,7 @@ use std::path::Path;
 use super::layers::Layers;
 use super::options::{SETTINGS, TOKEN_VARIABLE};
 use super::written::Written;
-use super::{Config, ConfigError, Source, Transport};
+use super::{Config, ConfigError, Directories, Source, Transport};
 use crate::{files, policy, sandbox};
 
 /// Merges the layers and resolves what they say. See the module for the order.
@@ -17,9 +17,9 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     layers.add_flags(&source.flags)?;
     let Written { tables, directories: named, tools, exec, files } = layers.read("the configuration")?;
 
-    let directories = named.resolve(source)?;
+    let directories = Directories { roots_stay_within: tables.transport == Transport::Http, ..named.resolve(source)? };
     if let Some(path) = &file {
-        refuse_inside_project(path, directories.project_dir())?;
+        refuse_inside_project(path, &directories)?;
     }
     let mut http = tables.http;
     warnings.extend(http.read_token_file(source).map_err(|reason| ConfigError::bad_value("--token-file", reason))?);
@@ -53,9 +53,9 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
 }
 
 /// An agent can write the project. A configuration file in it would let the agent widen its own rights.
-fn refuse_inside_project(path: &Path, project: &Path) -> Result<(), ConfigError> {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    if !real.starts_with(project) {
+fn refuse_inside_project(path: &Path, directories: &Directories) -> Result<(), ConfigError> {
+    let (real, project) = (path.canonicalize().unwrap_or_else(|_| path.to_owned()), directories.project_dir());
+    if directories.has_no_project() || !real.starts_with(&project) {
         return Ok(());
     }
     Err(ConfigError::InsideProject { path: path.display().to_string(), project: project.display().to_string() })

@@ -27,7 +27,7 @@ impl Denials {
     pub fn explain(&self, streams: &Streams) -> Vec<String> {
         let refused = match streams {
             Streams::Pipes { stdout, stderr } => {
-                self.in_text(stderr.get().view.head()).or_else(|| self.in_text(stdout.get().view.head()))
+                self.in_text(&stderr.get().view.head()).or_else(|| self.in_text(&stdout.get().view.head()))
             }
             Streams::Terminal { terminal, .. } => self.in_text(&terminal.screen()),
         };

@@ -17,6 +17,11 @@ pub fn raise_descriptor_limit() {
     }
 }
 
+/// How many descriptors this process may have.
+pub fn descriptor_limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
 /// The soft limit that commands get, if the server has raised its own.
 pub fn descriptor_limit_before() -> Option<u64> {
     BEFORE.get().copied().flatten()

@@ -6,11 +6,18 @@ use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::SetOnce;
 
 /// Open until it is closed. Writers take turns.
 #[derive(Debug)]
-pub struct Input(tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>);
+pub struct Input {
+    descriptor: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
+    /// Done when the program can take input.
+    ready: SetOnce<()>,
+}
 
+/// A shell takes a few milliseconds to get ready. If it does not say so, writes go ahead after this.
+const LONGEST_START: Duration = Duration::from_secs(2);
 /// How long a write waits for a program that does not read.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -27,12 +34,14 @@ pub enum InputError {
 impl Input {
     /// From a non-blocking descriptor.
     pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
-        Ok(Self(tokio::sync::Mutex::new(Some(super::async_fd::async_fd(descriptor)?))))
+        let descriptor = tokio::sync::Mutex::new(Some(super::async_fd::async_fd(descriptor)?));
+        Ok(Self { descriptor, ready: SetOnce::new() })
     }
 
     /// Only `exec` may call it: whatever an agent types comes through [`super::Task::type_in`], with a permit.
-    pub(super) async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
-        let guard = self.0.lock().await;
+    pub(in crate::exec) async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
+        let _ = tokio::time::timeout(LONGEST_START, self.ready.wait()).await;
+        let guard = self.descriptor.lock().await;
         let descriptor = guard.as_ref().ok_or(InputError::Closed)?;
         let mut written = 0;
         while written < bytes.len() {
@@ -48,8 +57,13 @@ impl Input {
         Ok(())
     }
 
+    /// The program can take input from now on.
+    pub fn set_ready(&self) {
+        let _ = self.ready.set(());
+    }
+
     /// Ends the input: its reader sees the end of the file.
     pub async fn close(&self) {
-        self.0.lock().await.take();
+        self.descriptor.lock().await.take();
     }
 }

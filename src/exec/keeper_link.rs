@@ -2,13 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
 use super::keeper_news::KeeperNews;
@@ -20,10 +21,10 @@ use crate::base::locks::LockExt;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
 use crate::keeper::protocol::{
-    DONE, Excess, FAILED, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, SessionUsage, Start, Step,
+    DONE, Excess, Failed, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, SessionUsage, Start, Step,
 };
-use crate::sandbox::Profile;
 use crate::sandbox::support::{self, Finding};
+use crate::sandbox::{Level, Profile};
 
 #[derive(Debug)]
 pub struct KeeperLink {
@@ -40,28 +41,10 @@ pub struct KeeperLink {
     _over: tokio_util::sync::DropGuard,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum KeeperError {
-    #[error("failed to start the keeper, the process that runs this session's commands: {0}")]
-    Launch(#[source] io::Error),
-    #[error("the keeper did not become ready")]
-    NotReady,
-    #[error("the sandbox could not be put up: {0}")]
-    Restrict(String),
-    #[error("{0}")]
-    Refused(String),
-    #[error("the keeper, the process that runs this session's commands, has died")]
-    Dead,
-    #[error("failed to prepare the command: {0}")]
-    Prepare(#[source] io::Error),
-    #[error("the working directory {cwd} cannot be entered: {error}")]
-    WorkingDirectory { cwd: String, error: io::Error },
-    #[error("failed to execute {program}: {error}")]
-    Execute { program: String, error: io::Error },
-}
-
 /// How long a keeper may take to become ready. It usually takes about a millisecond.
 const READY_WITHIN: Duration = Duration::from_secs(10);
+/// Finds our binary even if its file was moved, replaced or removed since the start.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 impl KeeperLink {
     /// Starts our own binary again as the guard, which makes the keeper. When this returns, the keeper is restricted.
@@ -70,7 +53,7 @@ impl KeeperLink {
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
         // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. The guard ends
         // by itself when our socket closes.
-        let child = tokio::process::Command::new("/proc/self/exe")
+        let child = tokio::process::Command::new(OWN_PROGRAM)
             // Not our own name: `pkill -9 -f testudo` must leave somebody who cleans up.
             .arg0("session-guard")
             .arg(SUBCOMMAND)
@@ -81,16 +64,16 @@ impl KeeperLink {
             .stdin(Stdio::from(theirs))
             .stdout(Stdio::from(guards))
             .spawn()
-            .map_err(KeeperError::Launch)?;
+            .map_err(
+                |error| if Path::new(OWN_PROGRAM).exists() { KeeperError::Launch(error) } else { KeeperError::NoProc },
+            )?;
         let pid = guards::adopt(child);
         let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
-        guard.send(GuardRequest::Profile.encode(), &[encoded.as_fd()]).await.map_err(KeeperError::Launch)?;
+        // A guard that has given up does not read this, but it has said why.
+        let _ = guard.send(GuardRequest::Profile.encode(), &[encoded.as_fd()]).await;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
             Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, pid, profile)),
-            Ok(message) => Err(match message.strip_prefix(FAILED) {
-                Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
-                None => KeeperError::NotReady,
-            }),
+            Ok(message) => Err(Failed::decode(&message).map_or(KeeperError::NotReady, KeeperError::Restrict)),
             Err(_) => Err(KeeperError::NotReady),
         }
     }
@@ -144,6 +127,16 @@ impl KeeperLink {
         &self.profile
     }
 
+    /// How many descriptors each of its commands may have.
+    pub fn descriptor_limit(&self) -> u64 {
+        let own = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        let limit = match self.profile.level {
+            Level::None => descriptor_limit_before().or(own.current),
+            Level::Landlock | Level::Full => own.maximum.map(|most| most.min(self.profile.limits.open_files)),
+        };
+        limit.unwrap_or(self.profile.limits.open_files)
+    }
+
     /// Makes paths read-only for everything that this keeper runs now or later. Without namespaces it changes nothing.
     pub async fn protect(&self, paths: &[PathBuf]) -> Result<(), KeeperError> {
         self.order(GuardRequest::Protect, paths).await
@@ -169,10 +162,7 @@ impl KeeperLink {
         let answer = tokio::time::timeout(READY_WITHIN, self.guard.receive()).await;
         match answer.map_err(|_| KeeperError::NotReady)? {
             answer if answer == DONE => Ok(()),
-            answer => Err(match answer.strip_prefix(FAILED) {
-                Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
-                None => KeeperError::Dead,
-            }),
+            answer => Err(Failed::decode(&answer).map_or(KeeperError::Dead, KeeperError::Restrict)),
         }
     }
 

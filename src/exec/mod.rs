@@ -6,7 +6,7 @@
 //! 3. [`output`] records each stream: complete on disk, bounded for the model.
 //! 4. [`running`] waits for the end: exit, timeout or cancel. A command ends by its exit status, never by the end of a
 //!    pipe.
-//! 5. [`task`] is a command that outlives its call; [`typing`] writes to it.
+//! 5. [`task`] is a command that outlives its call: read, waited for, typed into.
 //!
 //! `server/command.rs` uses all of this; tools do not.
 
@@ -17,6 +17,7 @@ mod descriptor_limit;
 mod environment;
 mod guards;
 mod input;
+mod keeper_error;
 mod keeper_link;
 mod keeper_news;
 pub mod keys;
@@ -30,12 +31,12 @@ mod server_directory;
 mod session_directory;
 mod settings;
 pub mod shell;
+mod shortage;
 mod socket;
 mod spawn;
 mod task;
 mod terminal;
 mod totals;
-mod typing;
 
 pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
@@ -44,7 +45,8 @@ pub use descriptor_limit::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
 pub use guards::{all_gone as guards_gone, reap_strangers};
 pub use input::{Input, InputError};
-pub use keeper_link::{KeeperError, KeeperLink};
+pub use keeper_error::KeeperError;
+pub use keeper_link::KeeperLink;
 pub use login::{Login, wanted as login_shell_wanted};
 pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
 pub use process::{Exited, Process};
@@ -53,8 +55,7 @@ pub use secret_names::looks_secret;
 pub use server_directory::ServerDirectory;
 pub use session_directory::SessionDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
-pub use shell::{Shell, ShellState, WaitingShell};
+pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
-pub use task::{Task, Until, Waited};
+pub use task::{Task, Typing, TypingError, Until, Waited};
 pub use totals::Totals;
-pub use typing::{Typing, TypingError};

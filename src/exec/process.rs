@@ -37,7 +37,7 @@ pub struct Life {
     pub gone: bool,
     /// How often the reaper has answered [`Order::AskInputAwaited`], and its newest answer.
     answers: u64,
-    waiting: bool,
+    input_wait: Option<u32>,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -75,9 +75,10 @@ impl Process {
         self.life.borrow().gone
     }
 
-    /// Whether some process of the tree is blocked reading the command's input.
-    pub async fn is_waiting(&self) -> bool {
-        self.ask().await && self.life.borrow().waiting
+    /// Whether some process of the tree is blocked waiting for the command's input. The number is the same as long as that
+    /// process has not woken up.
+    pub async fn input_wait(&self) -> Option<u32> {
+        if self.ask().await { self.life.borrow().input_wait } else { None }
     }
 
     /// What has become of the command by now, even if we were stopped meanwhile and its reaper's report still waits in the
@@ -166,9 +167,9 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
             Ok(ReaperEvent::Exited { status, running }) => {
                 life.send_modify(|life| life.exited = Some(Exited { status, running }));
             }
-            Ok(ReaperEvent::InputAwaited { awaited }) => life.send_modify(|life| {
+            Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
                 life.answers += 1;
-                life.waiting = awaited;
+                life.input_wait = sleeps;
             }),
             Ok(_) => {}
             Err(_) => {

@@ -9,7 +9,7 @@ use super::output::Recording;
 use super::process::{Exited, Process};
 use super::shell::{STALE, StateChannel};
 use super::terminal::Terminal;
-use super::{Denials, ExitStatus, Input, ShellState};
+use super::{Denials, ExitStatus, Input, ShellReport};
 
 #[derive(Debug)]
 pub struct Running {
@@ -40,8 +40,8 @@ pub enum Streams {
 /// Why a call stopped waiting for a command.
 #[derive(Debug)]
 pub enum Ending {
-    /// The command exited. `state` is what its shell reported. It is missing when the shell died or reported nothing.
-    Exited { exited: Exited, state: Option<ShellState> },
+    /// The command exited. `report` is what its shell said. It is missing when the shell died or reported nothing.
+    Exited { exited: Exited, report: Option<ShellReport> },
     /// A waiting shell found its directory removed or replaced, and ran nothing.
     Stale,
     /// Its reaper was killed, so the exit status is unknown.
@@ -74,7 +74,7 @@ impl Running {
             if let Ok(exited) = tokio::time::timeout(BEFORE_THE_CHANNEL_IS_READ, &mut exited).await {
                 return exited;
             }
-            self.channel.begin();
+            drop(self.channel.begin());
             exited.await
         };
         let exited = tokio::select! {
@@ -106,8 +106,8 @@ impl Running {
         }
         // A shell that was told to die may still report. That is not a state the agent asked for.
         let died = matches!(exited.status, ExitStatus::Signal(_));
-        let state = ShellState::parse(&bytes, &self.nonce).filter(|_| !died);
-        Ending::Exited { exited, state }
+        let report = ShellReport::parse(&bytes, &self.nonce).filter(|_| !died);
+        Ending::Exited { exited, report }
     }
 
     /// Ends the whole tree (see [`Process::stop`]) and says how the command itself ended. `None` if nobody knows: a process

@@ -4,6 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
     SendFlags, SocketFlags, SocketType, recv, recvmsg, sendmsg, socketpair,
@@ -61,7 +62,8 @@ impl Socket {
                 let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
                 let mut ancillary = RecvAncillaryBuffer::new(&mut space);
                 let parts = &mut [IoSliceMut::new(&mut buffer)];
-                let count = recvmsg(socket.as_fd(), parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?.bytes;
+                let mut receive = || recvmsg(socket.as_fd(), parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+                let count = after_reset(receive(), receive)?.bytes;
                 let descriptor = ancillary.drain().find_map(|part| match part {
                     RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
                     _ => None,
@@ -79,9 +81,33 @@ impl Socket {
         let mut buffer = vec![0; 64 * 1024];
         let received = self
             .0
-            .async_io(Interest::READABLE, |socket| Ok(recv(socket.as_fd(), &mut buffer[..], RecvFlags::empty())?.0))
+            .async_io(Interest::READABLE, |socket| {
+                let mut receive = || recv(socket.as_fd(), &mut buffer[..], RecvFlags::empty());
+                Ok(after_reset(receive(), receive)?.0)
+            })
             .await;
         buffer.truncate(received.unwrap_or(0));
         buffer
+    }
+}
+
+/// Receives again after ECONNRESET. The kernel reports it once when the other side closed its end with one of our messages
+/// unread, and before it hands out what the other side had sent: the exit status of a command, for example.
+fn after_reset<T>(received: Result<T, Errno>, again: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
+    if received.as_ref().is_err_and(|error| *error == Errno::CONNRESET) { again() } else { received }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_message_arrives_although_ours_was_never_read() {
+        let (ours, theirs) = Socket::pair().unwrap();
+        rustix::net::send(&theirs, b"exited", SendFlags::empty()).unwrap();
+        ours.send(b"an order", &[]).await.unwrap();
+        drop(theirs);
+        assert_eq!(ours.receive().await, b"exited");
+        assert_eq!(ours.receive().await, b"");
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::input::Input;
 use super::output::{OutputListener, View, pipe, record};
-use super::shell::{StateChannel, memory_file};
+use super::shell::{Beginning, Reports, StateChannel, memory_file};
 use super::terminal::Terminal;
 use super::{
     Denials, KeeperError, KeeperLink, Process, Running, SessionDirectory, Settings, Shell, ShellState, Streams,
@@ -49,7 +49,8 @@ pub async fn spawn(
         let (streams, [stdout, stderr]) = place.recorded_pipes(listener)?;
         let (input, stdin) = input_from(stdin)?;
         let (channel, channel_end) = pipe()?;
-        let command = place.shell.command(&permitted.command, place.nonce, place.state, channel_end)?;
+        let reports = Reports::State { nonce: place.nonce };
+        let command = place.shell.command(&permitted.command, place.beginning(reports, place.state, channel_end))?;
         let descriptors = [stdin, stdout, stderr].into_iter().chain(command.descriptors).collect();
         Ok((streams, input, channel, command.start, descriptors))
     };
@@ -92,7 +93,7 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     environment::for_terminal(&mut state.environment);
     let prepare = || -> io::Result<_> {
         let (channel, channel_end) = pipe()?;
-        let command = place.shell.command(&permitted.command, place.nonce, &state, channel_end)?;
+        let command = place.shell.command(&permitted.command, place.beginning(Reports::Ready, &state, channel_end))?;
         let descriptors = [null()?, null()?, null()?].into_iter().chain(command.descriptors).collect();
         Ok((channel, command.start, descriptors))
     };
@@ -101,10 +102,25 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     let (process, master) = place.keeper.start(&start, descriptors).await?;
     let master = master.ok_or_else(|| KeeperError::Prepare(io::Error::other("the keeper sent no terminal")))?;
     let (input, streams) = place.connect_terminal(master).map_err(KeeperError::Prepare)?;
-    Ok(Running { input: Some(input), ..place.running(process, streams, StateChannel::new(channel)) })
+    let mut channel = StateChannel::new(channel);
+    let (ready, typed_into) = (channel.begin(), input.clone());
+    tokio::spawn(async move {
+        let _ = ready.await;
+        typed_into.set_ready();
+    });
+    Ok(Running { input: Some(input), ..place.running(process, streams, channel) })
 }
 
 impl Place<'_> {
+    pub(super) fn beginning<'a>(
+        &'a self,
+        reports: Reports<'a>,
+        state: &'a ShellState,
+        channel: OwnedFd,
+    ) -> Beginning<'a> {
+        Beginning { reports, state, channel, descriptor_limit: self.keeper.descriptor_limit() }
+    }
+
     /// Two pipes that are recorded, and the ends that the command writes to: stdout, then stderr.
     pub(super) fn recorded_pipes(&self, listener: Option<OutputListener>) -> io::Result<(Streams, [OwnedFd; 2])> {
         let (stdout_reader, stdout_end) = pipe()?;
@@ -152,7 +168,10 @@ fn input_from(stdin: Stdin<'_>) -> io::Result<(Option<Arc<Input>>, OwnedFd)> {
         Stdin::Open => {
             let (reader, writer) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             rustix::io::ioctl_fionbio(&writer, true)?;
-            Ok((Some(Arc::new(Input::new(writer)?)), reader))
+            let input = Arc::new(Input::new(writer)?);
+            // A pipe keeps what is written until the program reads it.
+            input.set_ready();
+            Ok((Some(input), reader))
         }
     }
 }

@@ -104,6 +104,13 @@ impl Terminal {
         screen.rows(0, columns).nth(usize::from(row)).unwrap_or_default().trim_end().to_owned()
     }
 
+    /// Whether a program draws on the whole screen instead of printing lines.
+    pub fn is_full_screen(&self) -> bool {
+        let parser = self.lock();
+        let screen = parser.screen();
+        screen.alternate_screen() || screen.hide_cursor() || screen.application_keypad()
+    }
+
     pub fn expects_application_keys(&self) -> bool {
         self.lock().screen().application_cursor()
     }

@@ -16,9 +16,18 @@ pub fn wait_for(descriptors: &[(BorrowedFd<'_>, PollFlags)], millis: Option<i64>
 }
 
 /// Closes every descriptor from `first` on.
-pub fn close_from(first: u32) {
+pub fn close_from(first: i32) {
     // SAFETY: close_range takes integers; the caller owns no descriptor above `first` that it still uses.
-    unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    if unsafe { libc::syscall(libc::SYS_close_range, first, i32::MAX, 0) } == 0 {
+        return;
+    }
+    // Linux before 5.9, or a filter that does not know the call.
+    let Ok(entries) = std::fs::read_dir("/proc/self/fd") else { return };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    for number in numbers.filter(|number| *number >= first).collect::<Vec<_>>() {
+        // SAFETY: as above. The directory's own descriptor is among the numbers, and has been closed already.
+        unsafe { libc::close(number) };
+    }
 }
 
 /// Closes a forked child's copy of a descriptor, although the child only has a reference to its owner. The child must end

@@ -9,9 +9,10 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::PollFlags;
+use rustix::fs::{Mode, OFlags};
 
 use super::processes::{self, Forked, Waited};
-use super::protocol::{DONE, FAILED, GuardRequest};
+use super::protocol::{DONE, Failed, GuardRequest};
 use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
@@ -22,13 +23,22 @@ use crate::sandbox::{self, Doing, Failure, Level, Profile};
 /// commands get follows as an argument.
 pub const SUBCOMMAND: &str = "__guard";
 
+/// The first descriptor that is not one of the standard streams.
+const FIRST_OWN: i32 = 3;
+
 /// Entry point of [`SUBCOMMAND`]. Descriptor 0 is the keeper's socket to the server, descriptor 1 the guard's own.
 pub fn main() -> io::Result<()> {
     processes::set_name(c"testudo-guard");
     // Leave the server's process group: a client that kills the whole group must not kill the guard with it.
     let _ = rustix::process::setsid();
     lower_descriptor_limit();
-    let (keeper_socket, own_socket) = take_sockets()?;
+    let (keeper_socket, own_socket) = match take_sockets() {
+        Ok(sockets) => sockets,
+        Err(failure) => {
+            packets::send(rustix::stdio::stdin(), &Failed::encode(&failure));
+            return Ok(());
+        }
+    };
     processes::become_sub_reaper();
     let created =
         receive_profile(&own_socket).doing(|| "receive the session's profile".to_owned()).and_then(|profile| {
@@ -40,7 +50,7 @@ pub fn main() -> io::Result<()> {
     let mut keeper = match created {
         Ok(keeper) => keeper,
         Err(failure) => {
-            packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
+            packets::send(&keeper_socket, &Failed::encode(&failure));
             descendants::end_all();
             return Ok(());
         }
@@ -154,7 +164,7 @@ fn change_mounts(own_socket: &OwnedFd, namespaces: Option<&NamespaceHandles>) {
         };
         match work() {
             Ok(()) => packets::send(own_socket, DONE),
-            Err(failure) => packets::send(own_socket, &[FAILED, failure.to_string().as_bytes()].concat()),
+            Err(failure) => packets::send(own_socket, &Failed::encode(&failure)),
         }
         processes::exit(0);
     }
@@ -186,14 +196,15 @@ fn lower_descriptor_limit() {
     }
 }
 
-/// Moves the sockets away from descriptors 0 and 1, and closes everything else but descriptor 2, the server's log.
-fn take_sockets() -> io::Result<(OwnedFd, OwnedFd)> {
-    let keeper_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
-    let own_socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 4)?;
-    let null = rustix::fs::open("/dev/null", rustix::fs::OFlags::RDWR, rustix::fs::Mode::empty())?;
-    rustix::stdio::dup2_stdin(&null)?;
-    rustix::stdio::dup2_stdout(&null)?;
-    drop(null);
-    descriptors::close_from(5);
-    Ok((keeper_socket, own_socket))
+/// Closes whatever the server's launcher has left open, and moves the sockets away from descriptors 0 and 1. Descriptor 2,
+/// the server's log, stays. Closing comes first: the sockets then cannot land behind a descriptor that has to go.
+fn take_sockets() -> Result<(OwnedFd, OwnedFd), Failure> {
+    descriptors::close_from(FIRST_OWN);
+    let moved = |standard| rustix::io::fcntl_dupfd_cloexec(standard, FIRST_OWN).doing(|| "move a socket".to_owned());
+    let sockets = (moved(rustix::stdio::stdin())?, moved(rustix::stdio::stdout())?);
+    let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty());
+    let null = null.doing(|| "open /dev/null".to_owned())?;
+    rustix::stdio::dup2_stdin(&null).doing(|| "replace stdin".to_owned())?;
+    rustix::stdio::dup2_stdout(&null).doing(|| "replace stdout".to_owned())?;
+    Ok(sockets)
 }

@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
 use super::protocol::{
-    ExitStatus, FAILED, KeeperNote, KeeperRequest, LONGEST_REQUEST, READY, SessionUsage, StartDescriptors,
+    ExitStatus, Failed, KeeperNote, KeeperRequest, LONGEST_REQUEST, READY, SessionUsage, StartDescriptors,
 };
 use super::session_limits::{self, Pace};
 use super::{descendants, descriptors, packets, reaper, signals};
@@ -33,7 +33,7 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
     // Start a process group of our own: the guard's group has no number inside our pid namespace.
     let _ = rustix::process::setsid();
     if let Err(failure) = sandbox::restrict(profile) {
-        packets::send(socket, &[FAILED, failure.to_string().as_bytes()].concat());
+        packets::send(socket, &Failed::encode(&failure));
         processes::exit(1);
     }
     let outcome = run(socket, profile, guard);

@@ -135,7 +135,9 @@ fn obey(control: &OwnedFd, input: Option<InputFile>) -> Order {
             descendants::signal_all(libc::SIGCONT);
         }
         Order::AskInputAwaited => {
-            report(control, &ReaperEvent::InputAwaited { awaited: input.is_some_and(InputFile::is_awaited) });
+            #[expect(clippy::cast_possible_truncation, reason = "only whether it changes matters")]
+            let sleeps = input.and_then(InputFile::awaited).map(|sleeps| sleeps as u32);
+            report(control, &ReaperEvent::InputAwaited { sleeps });
         }
         Order::End => {}
     }

@@ -7,16 +7,18 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 /// continues us then.
 const STOPPING: [i32; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
-/// Blocks the signals. From now on they arrive at the returned descriptor.
+/// Blocks the signals. From now on they arrive at the returned descriptor. A launcher may have set them to be ignored; the
+/// kernel sends no SIGCHLD to a parent that ignores it and drops the child's exit status, so they get their default action.
 pub fn signal_descriptor(signals: &[i32]) -> io::Result<OwnedFd> {
     // SAFETY: an all-zero sigset_t is valid storage for sigemptyset, which initialises it; the calls only read and write
-    // that set, and signalfd's result is checked before it is owned.
+    // that set; the default action is no code of ours; signalfd's result is checked before it is owned.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         let mut blocked = set;
         for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
+            libc::signal(*signal, libc::SIG_DFL);
         }
         for signal in STOPPING.iter().chain(signals) {
             libc::sigaddset(&raw mut blocked, *signal);

@@ -51,11 +51,12 @@ pub fn spawn(start: &Start, placements: &[Placement<'_>], terminal: Option<&CStr
             libc::posix_spawn_file_actions_adddup2(actions.as_mut_ptr(), 0, 2);
         }
         for placement in placements {
-            libc::posix_spawn_file_actions_adddup2(
+            // glibc refuses a number beyond the limit of open files here, and would otherwise leave it out.
+            check(libc::posix_spawn_file_actions_adddup2(
                 actions.as_mut_ptr(),
                 placement.descriptor.as_raw_fd(),
                 placement.at,
-            );
+            ))?;
         }
         let result = libc::posix_spawn(
             &raw mut pid,

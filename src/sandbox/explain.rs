@@ -49,11 +49,12 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
         return None;
     }
     let tmp = profile.tmp_seen().display();
-    Some(match profile.writable.first() {
-        None => format!("{shown} cannot be written in mode read-only (--sandbox); {tmp} can"),
-        Some(_) => {
-            format!("{shown} is outside what commands can write: the scope and {tmp} (--workspace-dir adds to it)")
-        }
+    Some(if profile.read_only {
+        format!("{shown} cannot be written in mode read-only (--sandbox); {tmp} can")
+    } else if profile.writable.is_empty() {
+        format!("{shown} cannot be written, because no project was named (--project-dir names one); {tmp} can")
+    } else {
+        format!("{shown} is outside what commands can write: the scope and {tmp} (--workspace-dir adds to it)")
     })
 }
 
@@ -113,6 +114,16 @@ mod tests {
             let explained = explain(&profile, &cwd, line).unwrap_or_default();
             assert!(explained.starts_with(&format!("{} is outside", file.display())), "{line}: {explained}");
         }
+    }
+
+    #[test]
+    fn why_nothing_is_writable_is_told_as_it_is() {
+        let world = tempfile::tempdir().unwrap();
+        let line = format!("touch: cannot touch '{}': Read-only file system", world.path().join("x").display());
+        let base = Profile { private_tmp: false, tmp: "/t".into(), writable: Vec::new(), ..profile() };
+        let explained = |read_only| explain(&Profile { read_only, ..base.clone() }, Path::new("/p"), &line).unwrap();
+        assert!(explained(true).contains("mode read-only (--sandbox)"));
+        assert!(explained(false).contains("no project was named (--project-dir names one); /t can"));
     }
 
     #[test]

@@ -8,6 +8,13 @@ pub struct Failure {
     error: io::Error,
 }
 
+impl Failure {
+    /// The number of the system's error, or 0 when no system call failed.
+    pub fn errno(&self) -> i32 {
+        self.error.raw_os_error().unwrap_or_default()
+    }
+}
+
 /// Adds to an error what was being done. The words must fit after "failed to".
 pub trait Doing<T> {
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, Failure>;

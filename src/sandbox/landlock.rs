@@ -4,8 +4,9 @@
 //! Landlock can only grant access to a directory with everything below it. To keep a secret unreadable, we grant access to
 //! its siblings and not to the directory that it is in.
 //!
-//! We require the access rights up to ABI 3 (Linux 6.2). If the kernel has more, we use them: scopes for signals and
-//! abstract sockets (ABI 6), named sockets (ABI 9). Landlock does not control chmod, chown, utimes, xattr and stat.
+//! Level `landlock` needs the access rights up to ABI 3 (Linux 6.2). Level `full` takes what the kernel has, because its
+//! mounts hold without Landlock. Both use more where there is more: scopes for signals and abstract sockets (ABI 6), named
+//! sockets (ABI 9). Landlock does not control chmod, chown, utimes, xattr and stat.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,27 +21,33 @@ use super::profile::Sockets;
 use super::{Level, Profile};
 
 /// Before this version, Landlock does not control truncation, and the promises about writing do not hold.
-const NEEDED: ABI = ABI::V3;
+pub const NEEDED: u32 = 3;
 /// The newest version that we use.
 const NEWEST: ABI = ABI::V9;
 
 pub fn enforce(profile: &Profile) -> Result<(), Failure> {
+    // Of the devices only the harmless ones are granted. The others are disks, memory and hardware.
+    let hidden: Vec<PathBuf> = profile.secrets.iter().cloned().chain([PathBuf::from("/dev")]).collect();
+    if let (Level::Landlock | Level::None, Some((shortcoming, _))) = (profile.level, shortcoming()) {
+        return Err(io::Error::other(shortcoming)).doing(|| "restrict access to files".to_owned());
+    }
     let mut rules = Rules(ruleset().map_err(io::Error::other).doing(|| "make a Landlock ruleset".to_owned())?);
     match profile.level {
         Level::Full => {
             rules.add(Path::new("/"), read())?;
             // These are the session's own: its devices and shared memory, and the files of its processes.
-            rules.add(Path::new("/dev"), write())?;
+            rules.add(Path::new("/dev"), write() | AccessFs::IoctlDev)?;
             rules.add(Path::new("/proc"), AccessFs::WriteFile | AccessFs::Truncate)?;
         }
         Level::Landlock | Level::None => {
             // A right on a directory holds for everything below it, so directories can be listed everywhere.
             rules.add(Path::new("/"), AccessFs::ReadDir.into())?;
-            for path in without(Path::new("/"), &profile.secrets) {
+            for path in without(Path::new("/"), &hidden) {
                 rules.add(&path, AccessFs::ReadFile | AccessFs::Execute)?;
             }
             for device in DEVICES {
-                rules.add(Path::new(device), AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev)?;
+                let access = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev;
+                rules.add(Path::new(device), access)?;
             }
         }
     }
@@ -50,7 +57,7 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
             // Without mounts, a scope with secrets in it is granted in parts. Nothing can be created beside a secret
             // then.
             Level::Landlock | Level::None => {
-                without(path, &profile.secrets).iter().try_for_each(|part| rules.add(part, read() | write()))?;
+                without(path, &hidden).iter().try_for_each(|part| rules.add(part, read() | write()))?;
             }
         }
     }
@@ -73,19 +80,42 @@ pub fn version() -> u32 {
     u32::try_from(version).unwrap_or(0)
 }
 
+/// Why level `landlock` cannot be reached here, and what to do about it. Level `full` holds without Landlock.
+pub fn shortcoming() -> Option<(String, &'static str)> {
+    shortcoming_of(version())
+}
+
+fn shortcoming_of(version: u32) -> Option<(String, &'static str)> {
+    match version {
+        0 => Some((
+            "this kernel offers no Landlock".to_owned(),
+            "use Linux 6.2 or newer, booted with landlock among its lsm=...; a container uses the kernel of its host, and \
+             an old container engine may refuse the system calls",
+        )),
+        older if older < NEEDED => Some((
+            format!("this kernel offers version {older} of Landlock, and version {NEEDED} is needed"),
+            "use Linux 6.2 or newer",
+        )),
+        _ => None,
+    }
+}
+
+/// Whether Landlock can keep signals inside the session.
+pub fn knows_signals() -> bool {
+    version() >= 6
+}
+
 /// Whether Landlock can grant access to single named sockets. If not, level `landlock` has to refuse them all.
 pub fn knows_sockets() -> bool {
     version() >= 9
 }
 
-/// Devices that ordinary programs write to and that store no data.
+/// Devices that ordinary programs use and that store no data.
 const DEVICES: [&str; 8] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx", "/dev/pts"];
 
 fn ruleset() -> Result<RulesetCreated, landlock::RulesetError> {
     Ruleset::default()
-        .set_compatibility(CompatLevel::HardRequirement)
-        .handle_access(AccessFs::from_all(NEEDED))?
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
         .scope(Scope::from_all(NEWEST))?
@@ -96,9 +126,9 @@ fn read() -> BitFlags<AccessFs> {
     AccessFs::from_read(NEWEST)
 }
 
-/// Without creating device nodes: root could create a node for the machine's disk in the project.
+/// Without creating or controlling devices: root could create a node for the machine's disk in the project.
 fn write() -> BitFlags<AccessFs> {
-    AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock)
+    AccessFs::from_write(NEWEST) & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
 }
 
 struct Rules(RulesetCreated);
@@ -141,6 +171,16 @@ fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_kernel_that_is_too_old_is_named_with_the_way_out() {
+        for (version, words) in [(0, "no Landlock"), (2, "version 2 of Landlock")] {
+            let (text, fix) = shortcoming_of(version).unwrap();
+            let text = format!("{text}: {fix}");
+            assert!(text.contains(words) && text.contains("use Linux 6.2"), "{text}");
+        }
+        assert_eq!(shortcoming_of(3), None);
+    }
 
     #[test]
     fn siblings_of_a_secret_are_granted_and_the_secret_is_not() {

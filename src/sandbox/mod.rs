@@ -33,7 +33,7 @@ mod snapshot;
 pub mod support;
 pub mod walk;
 
-pub use self::landlock::version as landlock_version;
+pub use self::landlock::{shortcoming as landlock_shortcoming, version as landlock_version};
 pub use self::mounts::{hide, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};

@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use rustix::net::{AddressFamily, SocketType, socket};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
 use super::failure::{Doing, Failure};
 use super::{Network, Profile};
@@ -29,13 +29,16 @@ pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
 }
 
 /// Maps the user and group ids of the new user namespace. For root all ids are mapped, so that files keep their owners. For
-/// any other user only the user's own id is.
+/// any other user, and for a root without the capabilities to do that, only the user's own id is.
 pub fn map_ids(child: i32) -> Result<(), Failure> {
+    let needed = CapabilitySet::SETUID | CapabilitySet::SETGID;
+    let may_map_all = rustix::process::geteuid().is_root()
+        && rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(needed));
     let write = |name: &str, text: String| {
         let path = format!("/proc/{child}/{name}");
         std::fs::write(&path, text).doing(|| format!("write the session's {name}"))
     };
-    if rustix::process::geteuid().is_root() {
+    if may_map_all {
         write("uid_map", identity("/proc/self/uid_map")?)?;
         write("gid_map", identity("/proc/self/gid_map")?)
     } else {

@@ -1,6 +1,8 @@
-//! Finds out why this machine refuses namespaces, and what a person can do about it.
+//! Finds out why this machine refuses the sandbox, and what a person can do about it.
 
 use std::path::Path;
+
+use super::{Level, landlock};
 
 /// Kernel settings: the file, the value that refuses namespaces, and the fix.
 const KNOBS: &[(&str, &str, &str)] = &[
@@ -13,15 +15,30 @@ const KNOBS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// What a person can change to reach level `full`, as far as we can tell.
-pub fn fixes() -> Vec<String> {
+const CONTAINER: &str = "this is a container: start it with --security-opt seccomp=unconfined --security-opt \
+                         systempaths=unconfined for level full (docs/containers.md)";
+const DEVICES: &str = "/dev/null is missing: mount a /dev here (mount -t devtmpfs dev /dev; a container has its own)";
+const LAST_RESORT: &str = "--sandbox off runs commands with the server's own rights: only where a container or a virtual \
+                           machine is the boundary";
+
+/// For a session without a temporary directory.
+pub const TEMPORARY: &str = "give the server a directory that it can write: --tmpfs /tmp for a container with --read-only, \
+                             else HOME or TMPDIR";
+
+/// What a person can change to reach a higher level than this one, as far as we can tell.
+pub fn fixes(reached: Level) -> Vec<String> {
+    if reached == Level::Full {
+        return Vec::new();
+    }
+    if !Path::new("/dev/null").exists() {
+        return vec![DEVICES.to_owned()];
+    }
+    if let Some((_, fix)) = landlock::shortcoming() {
+        return vec![fix.to_owned(), LAST_RESORT.to_owned()];
+    }
     let refuses = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
-    let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| (*fix).to_owned());
+    let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| *fix);
     let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists());
-    let container = container.then(|| {
-        "this is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined, \
-         or rely on level landlock"
-            .to_owned()
-    });
-    knobs.chain(container).collect()
+    let last = (reached == Level::None).then_some(LAST_RESORT);
+    knobs.chain(container.then_some(CONTAINER)).chain(last).map(str::to_owned).collect()
 }

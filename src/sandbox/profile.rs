@@ -9,6 +9,8 @@ use crate::base::packed::{Malformed, Reader, put_count, put_paths, put_size, put
 pub struct Profile {
     pub level: Level,
     pub network: Network,
+    /// Mode `read-only`: commands may write their temporary directory alone.
+    pub read_only: bool,
     /// Directories that commands may write: scope and tool caches. Empty in mode `read-only`.
     pub writable: Vec<PathBuf>,
     /// Directories that stay visible even if the sandbox hides a directory above them.
@@ -72,6 +74,7 @@ impl Profile {
         put_count(&mut out, self.level as usize);
         put_count(&mut out, self.network as usize);
         put_count(&mut out, usize::from(self.private_tmp));
+        put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
         for paths in [&self.writable, &self.visible, &self.protected, &self.secrets] {
             put_paths(&mut out, paths);
@@ -107,6 +110,7 @@ impl Profile {
                 _ => return Err(Malformed),
             },
             private_tmp: rest.count()? == 1,
+            read_only: rest.count()? == 1,
             tmp: PathBuf::from(rest.text()?),
             writable: rest.paths()?,
             visible: rest.paths()?,
@@ -137,6 +141,7 @@ mod tests {
             visible: vec!["/tmp/x".into()],
             tmp: "/cache/t".into(),
             private_tmp: true,
+            read_only: true,
             protected: vec!["/a/.git/hooks".into()],
             secrets: vec!["/root/.ssh".into()],
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),

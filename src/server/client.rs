@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Roots, Session, ToolError, Workplace};
+use super::{Ids, Roots, Session, ToolError, Workplace};
 use crate::base::locks::LockExt;
 
 /// Tells clients apart, across connections.
@@ -27,6 +27,7 @@ pub struct Client {
     /// The name of the token it came with, for the log.
     principal: String,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
+    ids: Arc<Ids>,
     /// Chosen by its roots; without roots the flags decide.
     workplace: Mutex<Option<Workplace>>,
     roots: Roots,
@@ -51,6 +52,7 @@ impl Client {
             id,
             principal: principal.into(),
             sessions: Mutex::default(),
+            ids: Arc::default(),
             workplace: Mutex::default(),
             roots: Roots::default(),
             attendance: Mutex::new(Attendance { present: 0, last_seen: Instant::now() }),
@@ -70,7 +72,7 @@ impl Client {
     pub fn session(
         &self,
         name: Option<&str>,
-        make: impl FnOnce(Option<Workplace>, String) -> Session,
+        make: impl FnOnce(Option<Workplace>, String, Arc<Ids>) -> Session,
     ) -> Result<Arc<Session>, ToolError> {
         let name = name.unwrap_or_default();
         let valid = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -92,9 +94,14 @@ impl Client {
         }
         let shown = if name.is_empty() { "default" } else { name };
         let shown = format!("session {shown} of {}", self.principal);
-        let session = Arc::new(make(self.workplace.locked().clone(), shown));
+        let session = Arc::new(make(self.workplace.locked().clone(), shown, self.ids.clone()));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
+    }
+
+    /// All its sessions, in no particular order.
+    pub fn sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.locked().values().cloned().collect()
     }
 
     /// The state of the question for its roots.

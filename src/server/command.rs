@@ -2,6 +2,7 @@
 //! each of them gets the same things: the session's keeper, the waiting shell, progress, the explanation of what the
 //! sandbox denied, and the watch over protected names.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,8 +54,9 @@ pub struct Finished {
 
 #[derive(Debug)]
 pub enum How {
-    /// It exited; `moved_to` is the session's new state, if it took one over.
-    Exited { exited: Exited, moved_to: Option<ShellState> },
+    /// It exited. `moved_to` is the session's new state, if it took one over. `lost_cwd` is the directory in which the
+    /// shell ended, if that no longer exists: the session is in the project directory then.
+    Exited { exited: Exited, moved_to: Option<ShellState>, lost_cwd: Option<PathBuf> },
     /// Its time was up and the tree was ended. `full` says why it did not go on as a task, where that was wanted.
     TimedOut { exited: Option<Exited>, full: Option<LimitReached> },
     /// Its time was up and it goes on.
@@ -109,12 +111,14 @@ impl Context {
     ) -> Result<Finished, CommandError> {
         let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
         let how = match ending {
-            Ending::Exited { exited, state } => {
-                let moved_to = state.filter(|_| command.moves_session);
-                if let Some(state) = &moved_to {
-                    command.session.set_state(state.clone());
-                }
-                How::Exited { exited, moved_to }
+            Ending::Exited { exited, report } => {
+                let (moved_to, lost_cwd) =
+                    report.filter(|_| command.moves_session).map_or((None, None), |mut report| {
+                        report.state = report.state.with_unreportable(command.state);
+                        let (state, lost_cwd) = command.session.take_over(report);
+                        (Some(state), lost_cwd)
+                    });
+                How::Exited { exited, moved_to, lost_cwd }
             }
             Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
                 Ok(place) => {
@@ -239,16 +243,26 @@ impl From<CommandError> for ToolError {
                 "Nothing was run. Tasks: {}. Read finished ones with task_output, end others with task_stop.",
                 tasks.join(", ")
             )),
-            CommandError::Start(KeeperError::Dead) => text.hint(
-                "The command may not have run. Everything the session had started has ended; the next command gets a new \
-                 keeper, with cwd and variables as before.",
-            ),
-            CommandError::Start(
-                KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. },
-            ) => text.hint("Nothing was run."),
-            CommandError::Start(
-                KeeperError::Launch(_) | KeeperError::NotReady | KeeperError::Restrict(_) | KeeperError::Refused(_),
-            ) => text.hint("Nothing was run. `testudo doctor` shows what this machine lacks and the fix."),
+            CommandError::Start(error) => {
+                error.advice().into_iter().fold(text.hint(what_was_run(&error)), ToolError::hint)
+            }
         }
+    }
+}
+
+fn what_was_run(error: &KeeperError) -> &'static str {
+    match error {
+        KeeperError::Dead => {
+            "The command may not have run. Everything the session had started has ended; the next command gets a new \
+             keeper, with cwd and variables as before."
+        }
+        KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. } => {
+            "Nothing was run."
+        }
+        KeeperError::Launch(_)
+        | KeeperError::NoProc
+        | KeeperError::NotReady
+        | KeeperError::Restrict(_)
+        | KeeperError::Refused(_) => "Nothing was run. `testudo doctor` shows what this machine lacks and the fix.",
     }
 }

@@ -95,12 +95,29 @@ impl Context {
 
     /// The named session of this client, or its default one.
     pub fn session(&self, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
-        let session = self.client.session(name, |workplace, name| self.server.new_session(workplace, name))?;
+        let session =
+            self.client.session(name, |workplace, name, ids| self.server.new_session(workplace, name, ids))?;
+        self.used(&session);
+        Ok(session)
+    }
+
+    /// The session that has the task or stored output of that id. `name` is tried first; ids are unique for a client, so it
+    /// need not be given.
+    pub fn session_of(&self, id: &str, name: Option<&str>) -> Result<Arc<Session>, ToolError> {
+        let named = self.session(name)?;
+        if named.has(id) {
+            return Ok(named);
+        }
+        let Some(other) = self.client.sessions().into_iter().find(|session| session.has(id)) else { return Ok(named) };
+        self.used(&other);
+        Ok(other)
+    }
+
+    fn used(&self, session: &Arc<Session>) {
         let mut used = self.sessions.locked();
-        if !used.iter().any(|known| Arc::ptr_eq(known, &session)) {
+        if !used.iter().any(|known| Arc::ptr_eq(known, session)) {
             used.push(session.clone());
         }
-        Ok(session)
     }
 
     /// The sessions that the tool has used so far.

@@ -3,7 +3,7 @@
 use super::SpareKeeper;
 use crate::exec::{KeeperError, KeeperLink};
 use crate::sandbox::support::Finding;
-use crate::sandbox::{Level, Profile};
+use crate::sandbox::{Level, Profile, obstacles};
 
 #[derive(Clone, Debug, Default)]
 pub struct Enforcement {
@@ -12,9 +12,23 @@ pub struct Enforcement {
     pub findings: Vec<Finding>,
     /// Why it is not a higher level.
     pub shortfalls: Vec<String>,
+    /// What to do about shortages and missing things that kept it from a higher level.
+    shortages: Vec<String>,
+    /// A higher level has failed for a reason that may pass, such as a limit of open files.
+    may_rise: bool,
 }
 
 impl Enforcement {
+    /// For a machine on which nothing can be tried.
+    pub fn untested(reason: String, fix: &str) -> Self {
+        Self { shortfalls: vec![reason], shortages: vec![fix.to_owned()], ..Self::default() }
+    }
+
+    /// Whether it need not be tried again. Only a success is final.
+    pub fn is_final(&self) -> bool {
+        self.level != Level::None && !self.may_rise
+    }
+
     /// Tries the levels in this order and takes the first one that holds. Its keeper becomes the spare one.
     pub async fn find(&mut self, levels: &[Level], profile_at: impl Fn(Level) -> Profile, spare: &SpareKeeper) {
         for level in levels {
@@ -30,13 +44,26 @@ impl Enforcement {
                     }
                     self.shortfalls.extend(broken);
                 }
-                Err(error) => self.shortfalls.push(format!("level {level}: {error}")),
+                Err(error) if error.is_about_all_levels() => {
+                    self.shortages.extend(error.advice());
+                    self.shortfalls.push(error.to_string());
+                    break;
+                }
+                Err(error) => {
+                    self.may_rise |= error.may_pass();
+                    self.shortages.extend(error.advice().filter(|advice| !self.shortages.contains(advice)));
+                    self.shortfalls.push(format!("level {level}: {error}"));
+                }
             }
         }
-        self.log();
     }
 
-    fn log(&self) {
+    /// What people can do to reach a higher level. A shortage comes first: as long as it lasts, nothing else is known.
+    pub fn fixes(&self) -> Vec<String> {
+        if self.shortages.is_empty() { obstacles::fixes(self.level) } else { self.shortages.clone() }
+    }
+
+    pub fn log(&self) {
         let reasons = self.shortfalls.join("; ");
         match self.level {
             Level::Full => tracing::info!(level = "full", "sandbox self-test passed"),

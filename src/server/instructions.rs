@@ -1,22 +1,23 @@
+use std::path::PathBuf;
+
 use super::{Enforcement, Workplace};
-use crate::config::Config;
+use crate::config::{Config, Directories};
 use crate::sandbox::settings::Switch;
 use crate::sandbox::{Mode, Settings};
 
 /// What every agent is told at the start. Clients cut it at 2,048 characters.
 pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>) -> String {
-    let project = shortened(&workplace.project_dir.display().to_string());
+    let project = project(&config.directories, workplace);
     let scope = if workplace.directories.is_empty() {
         "only the session's temporary directory, because the server was started in / or in the home directory: the user \
          can name a project with --project-dir"
             .to_owned()
     } else {
-        let directories: Vec<String> = workplace.directories.iter().map(|path| path.display().to_string()).collect();
-        format!("{}, and the session's /tmp", shortened(&directories.join(", ")))
+        format!("{}, and the session's /tmp", list(&workplace.directories))
     };
     format!(
         "testudo runs shell commands and remembers cwd and exported variables between `bash` calls (per `session`).\n\
-         Project directory: {project} (a client's roots win over it)\n\
+         Project directory: {project}\n\
          Scope of file tools: {scope}\n\
          Sandbox: {sandbox}\n\
          A command has no terminal and an empty stdin unless `stdin` is given. It is ended after {timeout} s unless \
@@ -47,8 +48,23 @@ pub fn sandbox_in_words(settings: &Settings, found: Option<&Enforcement>) -> Str
     format!("{}, {level}, network {network}: {writes}; credentials cannot be read", settings.mode)
 }
 
+/// Over HTTP each client has roots of its own, and this text is the same for all of them.
+fn project(flags: &Directories, workplace: &Workplace) -> String {
+    let named = list(std::slice::from_ref(&workplace.project_dir));
+    match flags.ceiling().filter(|_| flags.roots_stay_within) {
+        None => format!("{named} (a client's roots win over it)"),
+        Some(ceiling) if ceiling.is_empty() => format!("{named}, whatever roots the client offers"),
+        Some(ceiling) => format!("decided by the client's roots within {}; without roots {named}", list(&ceiling)),
+    }
+}
+
+fn list(paths: &[PathBuf]) -> String {
+    let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    shortened(&paths.join(", "))
+}
+
 fn shortened(text: &str) -> String {
-    const LONGEST: usize = 400;
+    const LONGEST: usize = 250;
     if text.chars().count() <= LONGEST {
         text.to_owned()
     } else {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use super::profiles::{Profiles, TooWeak};
 use super::{Notes, SpareKeeper};
 use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, SessionDirectory};
-use crate::sandbox::Level;
+use crate::sandbox::{Level, obstacles};
+
+pub const NO_TMP: &str = "failed to make the session's temporary directory";
 
 #[derive(Debug)]
 pub struct KeeperLife {
@@ -58,9 +60,8 @@ impl KeeperLife {
         if let Some(current) = &keepers.current {
             return Ok(current.clone());
         }
-        let no_tmp = |error: &io::Error| {
-            KeeperError::Refused(format!("failed to make the session's temporary directory: {error}"))
-        };
+        let no_tmp =
+            |error: &io::Error| KeeperError::Refused(format!("{NO_TMP}: {error}\nfix: {}", obstacles::TEMPORARY));
         let tmp = self.directory.temporary().map_err(no_tmp)?;
         let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
         let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;

@@ -3,11 +3,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
-
-use tokio::sync::OnceCell;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use super::{Enforcement, SpareKeeper};
+use crate::base::locks::LockExt;
 use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::Totals;
@@ -25,9 +25,15 @@ pub struct Profiles {
     own: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
     places: OnceLock<Places>,
-    enforcement: OnceCell<Enforcement>,
+    /// What was found out last, and when.
+    found: Mutex<Option<(Instant, Arc<Enforcement>)>>,
+    /// Held while a keeper tries the machine out.
+    trying: tokio::sync::Mutex<()>,
     totals: Arc<Totals>,
 }
+
+/// A machine that could not hold the sandbox is tried again, at most this often.
+const BETWEEN_TRIALS: Duration = Duration::from_secs(1);
 
 /// Directories that can only be known by looking at the disk.
 #[derive(Debug)]
@@ -38,15 +44,19 @@ struct Places {
 
 /// Why commands are refused on this machine.
 #[derive(Debug, thiserror::Error)]
-#[error("commands are refused: the sandbox reaches level {level} here, sandbox.minimum is {minimum}{}", because(.shortfalls))]
+#[error(
+    "commands are refused: the sandbox reaches level {level} here, sandbox.minimum is {minimum}{}{}",
+    lines("", .shortfalls), lines("fix: ", .fixes)
+)]
 pub struct TooWeak {
     level: Level,
     minimum: Level,
     shortfalls: Vec<String>,
+    fixes: Vec<String>,
 }
 
-fn because(shortfalls: &[String]) -> String {
-    shortfalls.iter().flat_map(|shortfall| ["\n", shortfall]).collect()
+fn lines(prefix: &str, all: &[String]) -> String {
+    all.iter().flat_map(|line| ["\n", prefix, line]).collect()
 }
 
 impl Profiles {
@@ -62,7 +72,8 @@ impl Profiles {
             own: own.filter_map(|path| path.canonicalize().ok()).collect(),
             environment: config.environment.clone(),
             places: OnceLock::new(),
-            enforcement: OnceCell::new(),
+            found: Mutex::default(),
+            trying: tokio::sync::Mutex::default(),
             totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
         }
     }
@@ -76,27 +87,51 @@ impl Profiles {
         &self.settings
     }
 
-    /// What holds on this machine, tried out on first use with a keeper for that scope.
-    pub async fn enforcement(&self, scope: &[PathBuf], tmp: &Path, spare: &SpareKeeper) -> &Enforcement {
-        let find = async || {
-            let mut found = Enforcement::default();
-            let levels = match (self.settings.mode, self.settings.level) {
-                (Mode::Off, _) => return found,
-                (_, WantedLevel::Auto) => [Level::Full, Level::Landlock].as_slice(),
-                (_, WantedLevel::Landlock) => {
-                    found.shortfalls.push("level full: not tried, sandbox.level is landlock".to_owned());
-                    [Level::Landlock].as_slice()
-                }
-            };
-            found.find(levels, |level| self.profile_at(level, scope, tmp), spare).await;
-            found
-        };
-        self.enforcement.get_or_init(find).await
+    /// What holds on this machine, tried out on first use with a keeper for that scope. A success is final. A failure is
+    /// not: the limit or the shortage behind it may be gone when the next command comes.
+    pub async fn enforcement(&self, scope: &[PathBuf], tmp: &Path, spare: &SpareKeeper) -> Arc<Enforcement> {
+        if let Some(found) = self.still_valid() {
+            return found;
+        }
+        let _one_at_a_time = self.trying.lock().await;
+        if let Some(found) = self.still_valid() {
+            return found;
+        }
+        let mut found = Enforcement::default();
+        match (self.settings.mode, self.settings.level) {
+            (Mode::Off, _) => {}
+            (_, WantedLevel::Auto) => {
+                found.find(&[Level::Full, Level::Landlock], |level| self.profile_at(level, scope, tmp), spare).await;
+            }
+            (_, WantedLevel::Landlock) => {
+                found.shortfalls.push("level full: not tried, sandbox.level is landlock".to_owned());
+                found.find(&[Level::Landlock], |level| self.profile_at(level, scope, tmp), spare).await;
+            }
+        }
+        self.remember(found)
+    }
+
+    /// What was found out last, unless it has to be tried again.
+    fn still_valid(&self) -> Option<Arc<Enforcement>> {
+        let found = self.found.locked();
+        let (at, found) = found.as_ref()?;
+        let valid = self.settings.mode == Mode::Off || found.is_final() || at.elapsed() < BETWEEN_TRIALS;
+        valid.then(|| found.clone())
+    }
+
+    /// For a machine on which nothing could be tried, too.
+    pub fn remember(&self, new: Enforcement) -> Arc<Enforcement> {
+        let mut found = self.found.locked();
+        let known = found.as_ref().is_some_and(|(_, old)| (old.level, &old.shortfalls) == (new.level, &new.shortfalls));
+        if self.settings.mode != Mode::Off && !known {
+            new.log();
+        }
+        found.insert((Instant::now(), Arc::new(new))).1.clone()
     }
 
     /// As far as it is known by now.
-    pub fn enforcement_so_far(&self) -> Option<&Enforcement> {
-        self.enforcement.get()
+    pub fn enforcement_so_far(&self) -> Option<Arc<Enforcement>> {
+        self.found.locked().as_ref().map(|(_, found)| found.clone())
     }
 
     /// What a keeper for this scope is restricted to; refused when the machine offers less than was asked for.
@@ -104,7 +139,7 @@ impl Profiles {
         let found = self.enforcement(scope, tmp, spare).await;
         if self.settings.mode != Mode::Off && found.level < self.settings.minimum {
             let (level, minimum) = (found.level, self.settings.minimum);
-            return Err(TooWeak { level, minimum, shortfalls: found.shortfalls.clone() });
+            return Err(TooWeak { level, minimum, shortfalls: found.shortfalls.clone(), fixes: found.fixes() });
         }
         Ok(self.profile_at(found.level, scope, tmp))
     }
@@ -124,6 +159,7 @@ impl Profiles {
                 (Switch::Off, false) => Network::Off,
             },
             private_tmp: Profile::can_have_private_tmp(level, scope),
+            read_only: self.settings.mode == Mode::ReadOnly,
             writable,
             visible: self.visible.iter().chain(scope).cloned().collect(),
             tmp: tmp.to_owned(),

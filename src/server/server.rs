@@ -2,10 +2,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::keeper_life::NO_TMP;
 use super::session::Equipment;
 use super::{
-    Call, Clients, Context, Enforcement, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session, SpareKeeper,
-    Stop, ToolEntry, ToolOutput, Workplace, instructions,
+    Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session,
+    SpareKeeper, Stop, ToolEntry, ToolOutput, Workplace, instructions,
 };
 use crate::base::search_path::variable;
 use crate::config::Config;
@@ -13,6 +14,7 @@ use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::Ledger;
 use crate::gate::{Approvals, Gate, Machine, Surroundings};
 use crate::policy::{Policy, RuleError};
+use crate::sandbox::obstacles;
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -92,7 +94,7 @@ impl Server {
     }
 
     pub fn instructions(&self) -> String {
-        instructions::text(&self.config, &self.workplace(&[]), self.profiles.enforcement_so_far())
+        instructions::text(&self.config, &self.workplace(&[]), self.profiles.enforcement_so_far().as_deref())
     }
 
     /// Before the first call of a server that was started without a shell: see [`exec::Login`]. The login shell runs in a
@@ -118,13 +120,21 @@ impl Server {
     }
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
-    pub async fn self_test(&self) -> &Enforcement {
+    pub async fn self_test(&self) -> Arc<Enforcement> {
         let scope = self.workplace(&[]).directories;
         let directory = self.directory.session();
-        let tmp = directory.temporary().map_or_else(|_| std::env::temp_dir(), PathBuf::from);
-        let found = self.profiles.enforcement(&scope, &tmp, &self.spare).await;
+        let found = match directory.temporary() {
+            Ok(tmp) => self.profiles.enforcement(&scope, tmp, &self.spare).await,
+            Err(error) => {
+                let reason = format!("{NO_TMP}: {error}");
+                self.profiles.remember(Enforcement::untested(reason, obstacles::TEMPORARY))
+            }
+        };
         self.spare.end();
-        self.names.prepare(scope, found.level);
+        // The level may still rise. What a session needs to know then is looked up when its keeper is made.
+        if found.is_final() {
+            self.names.prepare(scope, found.level);
+        }
         found
     }
 
@@ -179,12 +189,13 @@ impl Server {
     }
 
     /// A new session; `name` is for people.
-    pub fn new_session(&self, workplace: Option<Workplace>, name: String) -> Session {
+    pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
         let notes = Notes::default();
         let directory = Arc::new(self.directory.session());
         let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
         let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone()));
         let equipment = Equipment {
+            ids,
             environment: self.environment(),
             deny: self.config.files.deny.clone(),
             profiles: self.profiles.clone(),

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
+use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
-use crate::exec::{KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellState, Streams, Task};
+use crate::exec::{
+    KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
+};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
@@ -30,6 +32,7 @@ pub struct Session {
     names: Arc<NameWatch>,
     notes: Notes,
     kept: Mutex<Kept>,
+    ids: Arc<Ids>,
     tasks: Tasks,
     waiting_shells: WaitingShells,
     approvals: Approvals,
@@ -40,6 +43,7 @@ pub struct Session {
 /// What the server lends to a new session.
 #[derive(Debug)]
 pub struct Equipment {
+    pub ids: Arc<Ids>,
     pub environment: Vec<(OsString, OsString)>,
     pub deny: DenyGlobs,
     pub profiles: Arc<Profiles>,
@@ -68,7 +72,7 @@ pub struct StoredOutput {
 
 impl Session {
     pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { environment, deny, profiles, keepers, names, notes, approvals, directory } = equipment;
+        let Equipment { ids, environment, deny, profiles, keepers, names, notes, approvals, directory } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
@@ -81,7 +85,8 @@ impl Session {
             names,
             notes,
             kept: Mutex::default(),
-            tasks: Tasks::default(),
+            tasks: Tasks::new(ids.clone()),
+            ids,
             waiting_shells: WaitingShells::default(),
             approvals,
             directory,
@@ -97,8 +102,14 @@ impl Session {
         self.state.locked().clone()
     }
 
-    pub fn set_state(&self, state: ShellState) {
-        *self.state.locked() = state;
+    /// Takes over what a shell ended with. If its cwd is gone, the session goes to the project directory, and the old cwd is
+    /// returned too.
+    pub fn take_over(&self, report: ShellReport) -> (ShellState, Option<PathBuf>) {
+        let ShellReport { mut state, cwd_is_gone } = report;
+        let project = self.workplace.locked().project_dir.clone();
+        let lost = cwd_is_gone.then(|| std::mem::replace(&mut state.cwd, project));
+        *self.state.locked() = state.clone();
+        (state, lost)
     }
 
     /// What file tools may touch now: the workplace, and the session's temporary directory under the name that its commands
@@ -125,8 +136,8 @@ impl Session {
             return scope;
         }
         scope.with_advice(
-            "The server was started in / or in the home directory and no project was named; the user can name one with \
-             --project-dir.",
+            "There is no project: the server was started in / or in the home directory, or the client offered such a \
+             directory as its root. The user can name a project with --project-dir.",
         )
     }
 
@@ -247,17 +258,22 @@ impl Session {
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
         recording.archive();
         let mut kept = self.kept.locked();
-        if let Some(known) = kept.outputs.iter_mut().find(|output| output.recording.is(&recording)) {
+        if let Some(known) = kept.outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
             known.exit_code = exit_code;
             return known.id.clone();
         }
-        let id = format!("o{}", kept.outputs.len() + 1);
+        let id = self.ids.output();
         kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
         id
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
         self.kept.locked().outputs.iter().find(|output| output.id == id).cloned()
+    }
+
+    /// Whether this is the id of one of its tasks or stored outputs.
+    pub fn has(&self, id: &str) -> bool {
+        self.tasks.get(id).is_some() || self.output(id).is_some()
     }
 
     pub fn output_ids(&self) -> Vec<String> {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::Ids;
 use crate::base::locks::LockExt;
 use crate::exec::{Running, Task};
 
@@ -12,12 +13,14 @@ pub const MOST_RUNNING: usize = 10;
 /// A finished task that is never read is forgotten after this.
 const KEPT_UNREAD: Duration = Duration::from_hours(1);
 
-#[derive(Clone, Debug, Default)]
-pub struct Tasks(Arc<Mutex<Inner>>);
+#[derive(Clone, Debug)]
+pub struct Tasks {
+    inner: Arc<Mutex<Inner>>,
+    ids: Arc<Ids>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
-    last: u64,
     /// Reserved, not yet started.
     starting: usize,
     tasks: Vec<Arc<Task>>,
@@ -34,6 +37,10 @@ pub struct LimitReached;
 pub struct Reservation(Tasks);
 
 impl Tasks {
+    pub fn new(ids: Arc<Ids>) -> Self {
+        Self { inner: Arc::default(), ids }
+    }
+
     /// Takes a place before the command starts, so that a command over the limit never runs.
     pub fn reserve(&self) -> Result<Reservation, LimitReached> {
         let mut inner = self.lock();
@@ -85,7 +92,7 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.0.locked()
+        self.inner.locked()
     }
 }
 
@@ -100,8 +107,7 @@ impl Reservation {
     /// The command has started and gets its id.
     pub fn fill(self, running: Running) -> Arc<Task> {
         let mut inner = self.0.lock();
-        inner.last += 1;
-        let task = Task::new(format!("t{}", inner.last), running);
+        let task = Task::new(self.0.ids.task(), running);
         inner.tasks.push(task.clone());
         drop(inner);
         task

@@ -15,7 +15,7 @@ pub struct Workplace {
 }
 
 impl Workplace {
-    /// Made from the flags and the client's roots. Roots that do not exist or lie outside the ceiling are left out.
+    /// Made from the flags and the client's roots. The log names the roots that do not count.
     pub fn new(flags: &Directories, roots: &[PathBuf]) -> Self {
         let mut offered = Vec::new();
         for root in roots {
@@ -25,8 +25,8 @@ impl Workplace {
             }
         }
         let placed = flags.place(&offered);
-        for root in placed.ignored {
-            tracing::warn!(root = %root.display(), "this root of the client is outside --allow-dir and ignored");
+        for (root, reason) in placed.ignored {
+            tracing::warn!(root = %root.display(), "this root of the client is ignored: {reason}");
         }
         Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
     }

@@ -144,10 +144,17 @@ impl BashCall<'_> {
     fn text(&self, finished: &Finished, limit: Duration) -> Result<String, ToolError> {
         let millis = limit.as_millis();
         Ok(match &finished.how {
-            How::Exited { exited, moved_to } => {
+            How::Exited { exited, moved_to, lost_cwd } => {
                 let mut text = format!("exit_code: {}\n", exited.status.code());
-                if let Some(after) = moved_to.as_ref().filter(|after| after.cwd != self.before.cwd) {
-                    text.push_str(&format!("cwd: {}\n", after.cwd.display()));
+                let after = moved_to.as_ref().map(|after| &after.cwd);
+                match (after, lost_cwd) {
+                    (Some(cwd), Some(lost)) => {
+                        text.push_str(&format!("cwd: {} ({} no longer exists)\n", cwd.display(), lost.display()));
+                    }
+                    (Some(cwd), None) if *cwd != self.before.cwd => {
+                        text.push_str(&format!("cwd: {}\n", cwd.display()));
+                    }
+                    _ => {}
                 }
                 if !exited.running.is_empty() {
                     let pids: Vec<String> = exited.running.iter().map(i32::to_string).collect();

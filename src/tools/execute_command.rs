@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Tool;
+use super::stream_text::complete_text;
 use super::time_limit::{self, time_limit};
-use super::{Tool, complete_text};
 use crate::exec::{KeeperError, ShellState, Stdin, Streams};
 use crate::files::{DirectoryError, real_directory};
 use crate::policy::action::RunWords;

@@ -24,7 +24,7 @@ mod view;
 use crate::base::spelling;
 use crate::config::ToolSettings;
 use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
-use crate::server::{Hints, Session, Stop, ToolEntry, ToolError, ToolOutput};
+use crate::server::{Context, Hints, Stop, ToolEntry, ToolError, ToolOutput};
 
 pub use tool::Tool;
 use tool::entry;
@@ -64,28 +64,20 @@ fn check_command(command: &str) -> Result<(), ToolError> {
 }
 
 /// The error for an id that names no task and no stored output.
-fn unknown_task(session: &Session, id: &str) -> ToolError {
+fn unknown_task(context: &Context, id: &str) -> ToolError {
     const MOST_SHOWN: usize = 20;
-    let known: Vec<String> = session.output_ids().into_iter().chain(session.tasks().ids()).collect();
+    let sessions = context.client.sessions();
+    let mut known: Vec<String> = sessions.iter().flat_map(|session| session.output_ids()).collect();
+    known.extend(sessions.iter().flat_map(|session| session.tasks().ids()));
     let newest = &known[known.len().saturating_sub(MOST_SHOWN)..];
-    let hint = if known.is_empty() { "There are none.".to_owned() } else { format!("Known: {}.", newest.join(", ")) };
+    let hint = if known.is_empty() {
+        "There are none: this server has no task and no stored output. Some clients start a new server for every call, and \
+         ids do not outlive their server."
+            .to_owned()
+    } else {
+        format!("Known: {}.", newest.join(", "))
+    };
     ToolError::new(format!("task not found: {id}")).hint(hint)
-}
-
-/// A whole stream, up to a stated cap, for the tools whose users expect all of it.
-fn complete_text(recording: &crate::exec::Recording) -> String {
-    const CAP: usize = 10 << 20;
-    let mut bytes = Vec::new();
-    recording.each_piece(0, |piece| {
-        let room = CAP - bytes.len();
-        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-    });
-    let seen = recording.get().spill.seen();
-    let mut text = crate::exec::clean(&bytes);
-    if seen > bytes.len() as u64 {
-        text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
-    }
-    text
 }
 
 /// Refuses `--disable-tools` with a name that no tool has.

@@ -4,8 +4,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::stream_text::complete_text;
 use super::time_limit::{self, time_limit};
-use super::{Tool, check_command, complete_text};
+use super::{Tool, check_command};
 use crate::base::search_path;
 use crate::exec::{ExitStatus, KeeperError, ShellState, Stdin, Streams};
 use crate::files::directory_below;

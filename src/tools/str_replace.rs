@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Stop, Tool, ToolOutput, file};
-use crate::files::{Editor, ReplaceRequest};
+use crate::files::{Editor, Interrupt, ReplaceRequest};
 use crate::server::Context;
 
 /// Replaces text in a file.
@@ -44,8 +44,9 @@ pub async fn replace(context: &Context, path: &str, old: String, new: String, al
     let change = || format!("replace:\n{old}\nwith:\n{new}");
     let permitted = file::to_write(context, &session, path, change).await?;
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let interrupt = Interrupt::never().or_cancelled(context.cancel.clone());
     let text = file::write(&session, permitted, move |permitted| {
-        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
+        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files(), interrupt: &interrupt };
         let edited = editor.replace(permitted, &ReplaceRequest { old: &old, new: &new, all })?;
         let path = permitted.requested.without_dots();
         let reply = if all {

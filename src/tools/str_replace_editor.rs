@@ -2,7 +2,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{Hints, Stop, Tool, ToolError, ToolOutput, create_file, file, str_replace, view};
-use crate::files::Editor;
+use crate::files::{Editor, Interrupt};
 use crate::server::Context;
 
 /// The file tools in one, as Anthropic's models were trained on it.
@@ -74,8 +74,9 @@ async fn insert(context: &Context, path: &str, line: i64, text: String) -> Resul
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || format!("insert after line {line}:\n{text}")).await?;
     let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let interrupt = Interrupt::never().or_cancelled(context.cancel.clone());
     let reply = file::write(&session, permitted, move |permitted| {
-        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files() };
+        let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files(), interrupt: &interrupt };
         let edited = editor.insert(permitted, line, &text)?;
         let path = permitted.requested.without_dots();
         Ok(format!("Inserted in {}\n\n{}{}", path.display(), edited.snippet, file::remarks(&edited.notes)))

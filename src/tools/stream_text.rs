@@ -8,32 +8,39 @@ use crate::server::Session;
 const TAIL_LINES: usize = 20;
 /// Bytes of that end.
 const TAIL_BYTES: usize = 16_000;
+/// Bytes of a stream that [`complete_text`] shows.
+const COMPLETE_CAP: usize = 10 << 20;
 
-/// Appends both streams in the contract's order; a stream that was cut gets an id in the session.
+/// Appends both streams in the contract's order. A stream that is cut or cannot be shown gets an id, and a line before the
+/// blocks names it: clients cut results too, and that line survives.
 pub fn append(text: &mut String, session: &Session, exit_code: i32, stderr: &Recording, stdout: &Recording) {
-    for (name, recording) in [("stderr", stderr), ("stdout", stdout)] {
-        let view = recording.get().view.snapshot();
-        append_view(text, session, exit_code, name, &view, recording);
-    }
+    let views = (stderr.get().view.snapshot(), stdout.get().view.snapshot());
+    append_views(text, session, exit_code, &[("stderr", views.0, stderr), ("stdout", views.1, stdout)]);
 }
 
-/// Appends one stream, or the part of it that the view holds.
-pub fn append_view(
+/// The same for the parts of the streams that these views hold.
+pub fn append_views(
     text: &mut String,
     session: &Session,
     exit_code: i32,
-    name: &'static str,
-    view: &View,
-    recording: &Recording,
+    views: &[(&'static str, View, &Recording); 2],
 ) {
-    if view.head().is_empty() {
-        return;
+    let mut blocks = String::new();
+    for (name, view, recording) in views.iter().filter(|(_, view, _)| view.total() > 0) {
+        let store = || session.store(name, exit_code, (*recording).clone());
+        if recording.is_binary() {
+            let (bytes, id) = (recording.get().spill.seen(), store());
+            blocks.push_str(&format!("\n{name}:\n[binary output, {bytes} bytes, stored as {id}]\n"));
+            continue;
+        }
+        blocks.push_str(&format!("\n{name}:\n{}", view.head()));
+        if view.is_cut() {
+            let id = store();
+            text.push_str(&format!("stored: {id} ({} characters)\n", view.total()));
+            blocks.push_str(&truncation(recording, view, &id, exit_code));
+        }
     }
-    text.push_str(&format!("\n{name}:\n{}", view.head()));
-    if view.is_cut() {
-        let id = session.store(name, exit_code, recording.clone());
-        text.push_str(&truncation(recording, view, &id, exit_code));
-    }
+    text.push_str(&blocks);
 }
 
 fn truncation(recording: &Recording, view: &View, id: &str, exit_code: i32) -> String {
@@ -47,6 +54,21 @@ fn truncation(recording: &Recording, view: &View, id: &str, exit_code: i32) -> S
         let lines: Vec<&str> = end.split_inclusive('\n').collect();
         let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
         text.push_str(&format!("[Last {} lines:]\n{}", last.len(), last.concat()));
+    }
+    text
+}
+
+/// A whole stream, up to a stated cap, for the tools whose users expect all of it.
+pub fn complete_text(recording: &Recording) -> String {
+    let mut bytes = Vec::new();
+    recording.each_piece(0, |piece| {
+        let room = COMPLETE_CAP - bytes.len();
+        bytes.extend_from_slice(&piece[..piece.len().min(room)]);
+    });
+    let seen = recording.get().spill.seen();
+    let mut text = clean(&bytes);
+    if seen > bytes.len() as u64 {
+        text.push_str(&format!("\n\n[Truncated: output was {seen} bytes, showing first {}]", bytes.len()));
     }
     text
 }

@@ -22,26 +22,26 @@ pub struct Arguments {
     text: Option<String>,
     /// Keys after the text, by tmux's names: C-c, Up, Enter, Escape, Tab, BSpace, PageUp, F1, M-x.
     keys: Option<Vec<String>>,
-    /// Wait up to so many milliseconds for what comes back; 2000 unless given.
+    /// Wait up to so many milliseconds for what comes back; 5000 unless given.
     wait_ms: Option<u64>,
     /// The session the task belongs to.
     session: Option<String>,
 }
 
-const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+const DEFAULT_WAIT: Duration = Duration::from_secs(5);
 
 impl Tool for TaskInput {
     const NAME: &'static str = "task_input";
     const TITLE: &'static str = "Type into a task";
     const DESCRIPTION: &'static str = "Type text and keys into a running task's stdin or terminal, and get what came back: \
-        the new output, or the screen once it is quiet.";
+        the new output or the screen, once the program waits for input again or has ended, at most wait_ms later.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
-        let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
-        let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
+        let session = context.session_of(id, arguments.session.as_deref())?;
+        let task = session.tasks().get(id).ok_or_else(|| unknown_task(context, id))?;
         let (text, keys) = (arguments.text.unwrap_or_default(), arguments.keys.unwrap_or_default());
         if text.is_empty() && keys.is_empty() {
             return Err(ToolError::new("nothing to type: give text, keys, or both").into());
@@ -52,9 +52,11 @@ impl Tool for TaskInput {
         }
         let permitted = context.permit(&session, TypeInput { task_id: id.to_owned(), text, keys }).await?;
         task.mark_read();
-        task.type_in(&permitted).await.map_err(|error| ToolError::new(error.to_string()))?;
+        let before = task.type_in(&permitted).await.map_err(|error| ToolError::new(error.to_string()))?;
+        let limit = wait_limit(arguments.wait_ms, DEFAULT_WAIT);
         tokio::select! {
-            () = task.settle(wait_limit(arguments.wait_ms, DEFAULT_WAIT)) => {}
+            () = task.takes_input(before) => {}
+            () = tokio::time::sleep(limit) => {}
             () = context.cancel.cancelled() => {}
         }
         let header = task_text::header(&task, None).await;

@@ -52,13 +52,13 @@ impl Tool for TaskOutput {
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
-        let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
+        let session = context.session_of(id, arguments.session.as_deref())?;
         let request = arguments.page_request(context.server.config().exec.output.view_characters)?;
         if let Some(output) = session.output(id) {
             return Ok(task_pages::of_output(output, request.unwrap_or_else(|| whole(context))).await?.into());
         }
-        let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
+        let task = session.tasks().get(id).ok_or_else(|| unknown_task(context, id))?;
         let waited = wait(&arguments, context, &task).await?;
         Ok(read(&arguments, context, &session, &task, request, waited).await?.into())
     }

@@ -3,7 +3,7 @@
 use crate::exec::{Page, PageRequest, Recording, Streams, Task, page_of_text, read_page};
 use crate::server::{Session, StoredOutput};
 
-use super::{ToolError, stream_text};
+use super::{ToolError, stream_text, task_text};
 
 /// The answer for an output id.
 pub async fn of_output(output: StoredOutput, request: PageRequest) -> Result<String, ToolError> {
@@ -16,7 +16,7 @@ pub async fn of_output(output: StoredOutput, request: PageRequest) -> Result<Str
         .hint("Run the command again if you need it, and keep what you need in a file of the project."));
     }
     let page = read(output.recording.clone(), request).await?;
-    let mut text = format!("status: completed\nexit_code: {}\n{}", output.exit_code, lines("lines", &page));
+    let mut text = task_text::completed(output.exit_code) + &lines("lines", &page);
     append(&mut text, output.stream, &page);
     if let Some(loss) = stream_text::loss_text(&output.recording) {
         text.push_str(&format!("\n[{loss}]\n"));

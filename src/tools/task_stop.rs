@@ -28,10 +28,10 @@ impl Tool for TaskStop {
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
-        let session = context.session(arguments.session.as_deref())?;
         let id = arguments.task_id.as_str();
+        let session = context.session_of(id, arguments.session.as_deref())?;
         let signal = signal_number(arguments.signal.as_deref().unwrap_or("TERM"))?;
-        let task = session.tasks().get(id).ok_or_else(|| unknown_task(&session, id))?;
+        let task = session.tasks().get(id).ok_or_else(|| unknown_task(context, id))?;
         let survivors = task.process.stop(signal).await;
         if survivors.is_empty() {
             task.ended().await;

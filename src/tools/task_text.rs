@@ -17,7 +17,7 @@ pub enum Part {
 /// The header: the task's status and, after a wait for a condition, what ended the wait.
 pub async fn header(task: &Task, waited: Option<Waited>) -> String {
     let mut text = match task.finished() {
-        Some(finished) => format!("status: completed\nexit_code: {}\n", finished.exit_code),
+        Some(finished) => completed(finished.exit_code),
         None => "status: running\n".to_owned(),
     };
     if let Some(waited) = waited {
@@ -29,12 +29,18 @@ pub async fn header(task: &Task, waited: Option<Waited>) -> String {
     text
 }
 
+/// The status of what has ended.
+pub fn completed(exit_code: i32) -> String {
+    format!("status: completed\nexit_code: {exit_code}\n")
+}
+
 fn reason(waited: Waited) -> &'static str {
     match waited {
         Waited::Exit => "the task ended",
         Waited::Pattern => "the pattern matched",
         Waited::Port => "the port accepts connections",
         Waited::WaitsForInput => "the task waits for input",
+        Waited::Quiet => "the screen has been quiet for 3 s",
         Waited::TimeUp => "the time is up",
         Waited::Cancelled => "cancelled",
     }
@@ -61,9 +67,8 @@ pub fn body(context: &Context, session: &Session, task: &Arc<Task>, part: Part) 
         }
         (Streams::Pipes { stdout, stderr }, Part::Unread) => {
             let (err, out) = task.unread(context.server.config().exec.output.view_characters);
-            for (name, view, recording) in [("stderr", err, stderr), ("stdout", out, stdout)] {
-                stream_text::append_view(&mut text, session, exit_code, name, &view, recording);
-            }
+            let views = [("stderr", err, stderr), ("stdout", out, stdout)];
+            stream_text::append_views(&mut text, session, exit_code, &views);
         }
     }
     mark_read(context, task);

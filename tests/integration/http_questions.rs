@@ -15,7 +15,7 @@ fn asked(streams: &[&Exchange], method: &str, number: usize) -> serde_json::Valu
 #[test]
 fn roots_are_asked_for_and_a_call_right_after_a_change_waits_for_the_new_ones() {
     let world = World::new();
-    let server = HttpServer::with_token(&world);
+    let server = HttpServer::start(&world, &["--token", "tok", "--allow-dir", &text(&world.outside())]);
     let mut client = server.client_with("tok", &json!({"roots": {"listChanged": true}}));
     let stream = client.listen();
     for number in 1..=10 {
@@ -29,6 +29,45 @@ fn roots_are_asked_for_and_a_call_right_after_a_change_waits_for_the_new_ones() 
         client.respond(&question, &json!({"roots": [{"uri": format!("file://{}", text(&root))}]}));
         assert_eq!(pending.reply().tool().stdout().lines().next(), Some(text(&root).as_str()));
     }
+}
+
+#[test]
+fn roots_choose_within_what_the_operator_named_and_never_widen_it() {
+    let world = World::new();
+    let inside = world.project().join("part");
+    std::fs::create_dir(&inside).unwrap();
+    let server = HttpServer::with_token(&world);
+    let mut client = server.client_with("tok", &json!({"roots": {"listChanged": true}}));
+    let stream = client.listen();
+    for (number, root, project) in [
+        (1, "/".into(), world.project()),
+        (2, world.outside(), world.project()),
+        (3, world.home(), world.project()),
+        (4, inside.clone(), inside),
+    ] {
+        if number > 1 {
+            client.notify("notifications/roots/list_changed", json!({}));
+        }
+        let pending = client.start("bash", json!({"command": "pwd"}));
+        let question = asked(&[&stream], "roots/list", number);
+        client.respond(&question, &json!({"roots": [{"uri": format!("file://{}", text(&root))}]}));
+        assert_eq!(pending.reply().tool().stdout().lines().next(), Some(text(&project).as_str()), "{root:?}");
+        for place in [world.outside(), world.home()] {
+            let path = text(&place.join("planted"));
+            let error = client.call("create_file", json!({"path": path, "content": "x"})).err();
+            assert!(error.contains("is outside allowed directories"), "{error}");
+            assert_ne!(client.bash(&format!("echo x > {path}")).field("exit_code").as_deref(), Some("0"));
+        }
+    }
+    until("the log", || server.log().contains("roots only choose within").then_some(()));
+    let hello = client.begin(
+        "initialize",
+        json!({
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"},
+        }),
+    );
+    let hello = hello.reply().body;
+    assert!(hello.contains(&format!("decided by the client's roots within {}", text(&world.project()))), "{hello}");
 }
 
 #[test]

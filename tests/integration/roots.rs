@@ -171,6 +171,50 @@ fn a_server_started_in_the_home_directory_has_no_project() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("--project-dir"));
 }
 
+#[test]
+fn a_root_that_is_the_home_or_above_it_says_nothing() {
+    let world = World::new();
+    let home = world.home();
+    for root in [home.as_path(), home.parent().unwrap(), Path::new("/")] {
+        let mut command = world.command(&[]);
+        command.current_dir(&home);
+        let mut server = Client::connect(command, Offer::of(&[uri(root)]).options());
+        assert_eq!(pwd(&mut server), text(&home));
+        let error = server.call("create_file", json!({"path": "planted", "content": "x"})).err();
+        assert!(error.contains("--project-dir"), "{error}");
+        for path in [home.join("planted"), home.parent().unwrap().join("planted")] {
+            assert_ne!(server.bash(&format!("echo x > {}", text(&path))).field("exit_code").as_deref(), Some("0"));
+            assert!(!path.exists());
+        }
+    }
+    let elsewhere = Offer::of(&[uri(Path::new("/")), uri(&home)]);
+    assert_eq!(pwd(&mut world.server_with(&[], elsewhere.options())), text(&world.project()), "the flags decide");
+    for flag in ["--project-dir", "--allow-dir"] {
+        let mut server = world.server_with(&[flag, &text(&home)], Offer::of(&[uri(&home)]).options());
+        assert_eq!(pwd(&mut server), text(&home));
+        server.call("create_file", json!({"path": "named", "content": "x"})).ok();
+    }
+}
+
+#[test]
+fn without_roots_every_allowed_directory_is_in_scope() {
+    let world = World::new();
+    let (a, b) = (directory(&world, "a"), directory(&world, "b"));
+    let mut server = world.server(&["--allow-dir", &text(&a), "--allow-dir", &text(&b)]);
+    assert_eq!(pwd(&mut server), text(&a), "the launch directory is not one of them");
+    for path in [a.join("x"), b.join("x")] {
+        server.call("create_file", json!({"path": text(&path), "content": "x"})).ok();
+        server.bash(&format!("echo more >> {}", text(&path))).ok();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "xmore\n");
+    }
+    let outside = world.project().join("x");
+    server.call("create_file", json!({"path": text(&outside), "content": "x"})).err();
+    let launched_inside = text(&world.project());
+    let mut server = world.server(&["--allow-dir", &text(&b), "--allow-dir", &launched_inside]);
+    assert_eq!(pwd(&mut server), launched_inside);
+    server.call("create_file", json!({"path": text(&b.join("y")), "content": "x"})).ok();
+}
+
 /// The sandbox of a running process cannot be widened. Later commands run in a new sandbox; tasks stay in the old one.
 #[test]
 fn when_the_scope_widens_tasks_run_on_and_later_commands_reach_the_new_root() {

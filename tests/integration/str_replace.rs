@@ -2,7 +2,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use serde_json::json;
 
-use crate::support::{Client, World, text};
+use crate::support::{Client, World, resident, text};
 
 fn replace(server: &mut Client, path: &str, old: &str, new: &str) -> crate::support::Reply {
     server.call("str_replace", json!({ "path": path, "old_str": old, "new_str": new }))
@@ -165,17 +165,13 @@ fn edits_of_large_files_leave_no_memory_behind() {
     let world = World::new();
     world.file("f", "x".repeat(10_000_000) + "needle");
     let mut server = world.server(&[]);
-    let resident = |server: &Client| {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
-        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
-    };
     replace(&mut server, "f", "needle", "NEEDLE").ok();
-    let before = resident(&server);
+    let before = resident(server.pid());
     for (old, new) in [("NEEDLE", "needle"), ("needle", "NEEDLE")].repeat(4) {
         replace(&mut server, "f", old, new).ok();
     }
-    assert!(resident(&server) < before + 8 * 1024, "{before} KiB grew to {}", resident(&server));
+    let after = resident(server.pid());
+    assert!(after < before + 8 * 1024, "{before} KiB grew to {after}");
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn the_eleventh_running_task_is_refused_and_never_started() {
     server.call("task_stop", json!({"task_id": "t1"})).ok();
     background(&mut server, "true");
     let other = server.call("bash", json!({"command": "true", "run_in_background": true, "session": "other"}));
-    assert!(other.ok().starts_with("task_id: t1\n"), "another session has its own");
+    assert!(other.ok().starts_with("task_id: t12\n"), "another session has its own limit");
 }
 
 #[test]

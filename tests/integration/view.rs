@@ -3,7 +3,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, World, read_position, until};
+use crate::support::{World, peak, read_position, until};
 
 fn numbered(range: std::ops::RangeInclusive<u32>, width: usize) -> String {
     range.map(|n| format!("{n:>width$}\tl{n}\n")).collect::<Vec<_>>().concat()
@@ -11,13 +11,6 @@ fn numbered(range: std::ops::RangeInclusive<u32>, width: usize) -> String {
 
 fn lines(count: u32) -> String {
     (1..=count).map(|n| format!("l{n}\n")).collect::<Vec<_>>().concat()
-}
-
-/// The most memory the server has ever used, in KiB.
-fn peak(server: &Client) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 #[test]
@@ -50,10 +43,11 @@ fn a_range_in_a_large_file_needs_no_memory_for_the_rest() {
     world.file("big", line.repeat(500_000));
     let mut server = world.server(&[]);
     server.call("view", json!({ "path": "big", "view_range": [1, 2] })).ok();
-    let before = peak(&server);
+    let before = peak(server.pid());
     let want = format!("400000\t{line}400001\t{line}");
     assert_eq!(server.call("view", json!({ "path": "big", "view_range": [400_000, 400_001] })).ok(), want);
-    assert!(peak(&server) < before + 4 * 1024, "{before} KiB grew to {}", peak(&server));
+    let after = peak(server.pid());
+    assert!(after < before + 4 * 1024, "{before} KiB grew to {after}");
     let error = server.call("view", json!({ "path": "big" })).err();
     assert!(error.starts_with("file size 50000000 bytes exceeds maximum 10485760 bytes\n"), "{error}");
     assert!(error.contains("view_range"), "{error}");

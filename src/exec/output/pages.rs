@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use regex::bytes::Regex;
 
 use super::Recording;
-use super::clean::clean;
+use super::clean;
 
 /// What part of an output is wanted. Line numbers start at 1.
 #[derive(Clone, Debug, Default)]

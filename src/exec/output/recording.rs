@@ -10,7 +10,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::super::async_fd::async_fd;
-use super::{Spill, View};
+use super::{Spill, View, binary};
 use crate::base::locks::LockExt;
 
 /// Called with every piece of output as it arrives. It must not block.
@@ -143,6 +143,18 @@ impl Recording {
         self.inner.locked()
     }
 
+    /// Whether its bytes are not text, as far as its beginning shows.
+    pub fn is_binary(&self) -> bool {
+        let mut sample = vec![0; binary::SAMPLE];
+        let count = self.get().spill.read_at(0, &mut sample).unwrap_or(0);
+        binary::is_binary(&sample[..count])
+    }
+
+    /// Whether both are recordings of one stream.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Replaces the listener.
     pub fn listen(&self, listener: Option<OutputListener>) {
         self.get().listener = listener;
@@ -155,11 +167,6 @@ impl Recording {
             recorded.spill.leave_memory();
             recorded.view = View::new(0);
         }
-    }
-
-    /// Whether both are of the same stream.
-    pub fn is(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner)
     }
 
     /// The stored bytes from a position on, piece by piece.

@@ -4,12 +4,13 @@
 //! - [`state_channel`] carries what the shell reports about itself at its end; [`shell_state`] reads it.
 //! - [`waiting_shell`] is a shell that was started in advance and waits for its text.
 
+mod numbers;
 mod shell;
 mod shell_state;
 mod state_channel;
 mod waiting_shell;
 
-pub use shell::{STALE, Shell, memory_file};
-pub use shell_state::ShellState;
+pub use shell::{Beginning, Reports, STALE, Shell, memory_file};
+pub use shell_state::{ShellReport, ShellState};
 pub use state_channel::StateChannel;
 pub use waiting_shell::WaitingShell;

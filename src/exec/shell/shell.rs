@@ -1,8 +1,7 @@
 //! Finds the shell and gives it the text. The shell's cwd and variables come back without a change to text or output.
 //!
 //! bash gets its text unchanged with `-c`. It reads a prologue through `BASH_ENV` from a memory file. The prologue installs
-//! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets its own. The descriptors have
-//! three digits because scripts use the small ones (`exec 9>lock`).
+//! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets its own.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,14 +12,14 @@ use std::path::{Path, PathBuf};
 use crate::keeper::protocol::Start;
 
 use super::ShellState;
-
-const GO: i32 = 248;
-const TEXT: i32 = 249;
-const PROLOGUE: i32 = 250;
-const STATE: i32 = 251;
+use super::numbers::Numbers;
 
 /// What a waiting shell reports when its directory is no longer the one it was started in.
 pub const STALE: &str = "stale";
+
+/// What a shell in a terminal writes before it runs its text. A key that comes earlier could interrupt the prologue
+/// instead.
+const READY: &str = "r";
 
 /// The kernel's limit for a single argument, with room for the terminating NUL.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -49,57 +48,67 @@ impl Shell {
         }
     }
 
-    /// The command, and the descriptors it needs besides stdin, stdout and stderr; the shell writes its state
-    /// to `channel`.
-    pub fn command(&self, text: &str, nonce: &str, state: &ShellState, channel: OwnedFd) -> io::Result<Prepared> {
+    /// The command, and the descriptors it needs besides stdin, stdout and stderr.
+    pub fn command(&self, text: &str, start: Beginning<'_>) -> io::Result<Prepared> {
         if text.len() < LONGEST_ARGUMENT {
-            return self.prepare(Text::Argument(text), nonce, state, vec![(STATE, channel)]);
+            return self.prepare(Text::Argument(text), start, vec![]);
         }
         let file = memory_file(c"text", text.as_bytes())?;
-        self.prepare(Text::File, nonce, state, vec![(STATE, channel), (TEXT, file)])
+        let number = start.numbers().text;
+        self.prepare(Text::File, start, vec![(number, file)])
     }
 
     /// A waiting shell: it waits for a byte from `go`, then reads its text from the file `text`. Only bash can do this.
-    pub fn waiting(
-        &self,
-        nonce: &str,
-        state: &ShellState,
-        channel: OwnedFd,
-        text: OwnedFd,
-        go: OwnedFd,
-    ) -> io::Result<Option<Prepared>> {
+    pub fn waiting(&self, start: Beginning<'_>, text: OwnedFd, go: OwnedFd) -> io::Result<Option<Prepared>> {
         if matches!(self, Self::Posix(_)) {
             return Ok(None);
         }
-        self.prepare(Text::Later, nonce, state, vec![(STATE, channel), (TEXT, text), (GO, go)]).map(Some)
+        let numbers = start.numbers();
+        self.prepare(Text::Later, start, vec![(numbers.text, text), (numbers.go, go)]).map(Some)
     }
 
-    fn prepare(
-        &self,
-        text: Text<'_>,
-        nonce: &str,
-        state: &ShellState,
-        mut placed: Vec<(i32, OwnedFd)>,
-    ) -> io::Result<Prepared> {
+    fn prepare(&self, text: Text<'_>, start: Beginning<'_>, mut placed: Vec<(i32, OwnedFd)>) -> io::Result<Prepared> {
+        let (numbers, Beginning { reports, state, channel, .. }) = (start.numbers(), start);
+        placed.push((numbers.state, channel));
         let mut environment = state.environment.clone();
         environment.push(("PWD".into(), state.cwd.clone().into()));
         let arguments = match (self, text) {
             (Self::Bash(_), text) => {
-                placed.push((PROLOGUE, memory_file(c"prologue", bash_prologue(nonce, text).as_bytes())?));
-                environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{PROLOGUE}").into()));
+                let prologue = bash_prologue(reports, text, numbers);
+                placed.push((numbers.prologue, memory_file(c"prologue", prologue.as_bytes())?));
+                environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{}", numbers.prologue).into()));
                 words(["bash", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
             }
-            (Self::Posix(_), Text::Argument(text)) => words(["sh", "-c", &posix_script(nonce, "$1"), "sh", text]),
+            (Self::Posix(_), Text::Argument(text)) => {
+                words(["sh", "-c", &posix_script(reports, "$1", numbers), "sh", text])
+            }
             (Self::Posix(_), Text::File | Text::Later) => {
-                words(["sh", "-c", &posix_script(nonce, &format!("$(cat /proc/self/fd/{TEXT})")), "sh", ""])
+                let text = format!("$(cat /proc/self/fd/{})", numbers.text);
+                words(["sh", "-c", &posix_script(reports, &text, numbers), "sh", ""])
             }
         };
         let program = self.path().as_os_str().to_owned();
         let (extra, descriptors) = placed.into_iter().unzip();
-        let waits_on = matches!(text, Text::Later).then_some(GO);
+        let waits_on = matches!(text, Text::Later).then_some(numbers.go);
         let cwd = state.cwd.clone();
         let start = Start { program, arguments, environment, cwd, extra, waits_on, terminal: None };
         Ok(Prepared { start, descriptors })
+    }
+}
+
+/// What every shell starts with.
+pub struct Beginning<'a> {
+    pub reports: Reports<'a>,
+    pub state: &'a ShellState,
+    /// The shell reports to it.
+    pub channel: OwnedFd,
+    /// How many descriptors the shell may have.
+    pub descriptor_limit: u64,
+}
+
+impl Beginning<'_> {
+    fn numbers(&self) -> Numbers {
+        Numbers::below(self.descriptor_limit)
     }
 }
 
@@ -107,6 +116,16 @@ impl Shell {
 pub struct Prepared {
     pub start: Start,
     pub descriptors: Vec<OwnedFd>,
+}
+
+/// What a shell reports.
+#[derive(Clone, Copy, Debug)]
+pub enum Reports<'a> {
+    /// Its cwd and variables, when it ends.
+    State { nonce: &'a str },
+    /// Only that it is about to run its text. bash without an EXIT trap replaces itself by the last command, so that a C-c
+    /// reaches that command and is not lost between two processes.
+    Ready,
 }
 
 /// How the text reaches the shell.
@@ -125,35 +144,49 @@ fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.map(|word| OsStr::new(word).to_owned()).to_vec()
 }
 
-fn bash_prologue(nonce: &str, text: Text<'_>) -> String {
-    let read = format!("IFS= builtin read -r -d '' -u {TEXT} __testudo_text; exec {TEXT}<&-\n");
+fn bash_prologue(
+    reports: Reports<'_>,
+    text: Text<'_>,
+    Numbers { go, text: source, prologue, state }: Numbers,
+) -> String {
+    let read = format!("IFS= builtin read -r -d '' -u {source} __testudo_text; exec {source}<&-\n");
     let take_text = match text {
         Text::Argument(_) => String::new(),
         Text::File => read,
         // If its directory was removed or replaced meanwhile, the shell reports that and runs nothing.
         Text::Later => format!(
-            "builtin read -r -N 1 -u {GO} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {GO}<&-\n\
-             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{STATE}; exit; }}; SECONDS=0\n{read}"
+            "builtin read -r -N 1 -u {go} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {go}<&-\n\
+             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{state}; exit; }}; SECONDS=0\n{read}"
         ),
     };
+    let Reports::State { nonce } = reports else {
+        return format!(
+            "unset BASH_ENV; exec {prologue}<&-\n{take_text}builtin printf {READY} >&{state}; exec {state}>&-\n"
+        );
+    };
     format!(
-        r#"unset BASH_ENV; exec {PROLOGUE}<&-
+        r#"unset BASH_ENV; exec {prologue}<&-
 __testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; builtin trap - DEBUG ERR RETURN
- builtin printf '\0%s\0' {nonce}; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
+ builtin printf '\0%s\0' {nonce}; [[ -d $PWD ]] || builtin printf '!'; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
 trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
- local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{STATE}
+ local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{state}
 $h" EXIT; else builtin trap "$@"; fi; }}
-builtin trap '{{ __testudo_end; }} 2>/dev/null >&{STATE}' EXIT
+builtin trap '{{ __testudo_end; }} 2>/dev/null >&{state}' EXIT
 {take_text}"#
     )
 }
 
 /// dash has no `BASH_ENV` and no descriptors above 9 in its redirections, so the text is evaluated by a script that
 /// reports at the end. A command that sets its own EXIT trap gives up its cwd and variables.
-fn posix_script(nonce: &str, text: &str) -> String {
+fn posix_script(reports: Reports<'_>, text: &str, Numbers { state, .. }: Numbers) -> String {
+    let Reports::State { nonce } = reports else {
+        return format!(
+            "__testudo_text={text}; shift\nprintf {READY} >/proc/self/fd/{state}\neval \"$__testudo_text\""
+        );
+    };
     format!(
         r#"__testudo_text={text}; shift
-trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{STATE}; exit $__testudo_s' EXIT
+trap '__testudo_s=$?; trap - EXIT; {{ printf "\000%s\000" {nonce}; [ -d "$PWD" ] || printf "!"; pwd; printf "\000"; export -p; printf "\000%s\000" {nonce}; }} 2>/dev/null >/proc/self/fd/{state}; exit $__testudo_s' EXIT
 eval "$__testudo_text""#
     )
 }

@@ -1,7 +1,7 @@
 //! cwd and exported variables, as they come back from a shell over its private channel.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 /// What one call leaves for the next.
@@ -13,8 +13,8 @@ pub struct ShellState {
 
 /// The kernel refuses a longer single string at `exec`; kept, it would make every later command fail.
 const LONGEST_VARIABLE: usize = 128 * 1024;
-/// All variables together, well below the kernel's limit for arguments and environment.
-const LARGEST_ENVIRONMENT: usize = 1024 * 1024;
+/// What all variables together leave for the arguments of the next command.
+const ROOM_FOR_ARGUMENTS: usize = 256 * 1024;
 
 /// Every shell sets these anew, so they are not remembered.
 const NOT_KEPT: [&[u8]; 5] = [b"_", b"SHLVL", b"PWD", b"BASH_ENV", b"BASHOPTS"];
@@ -25,8 +25,30 @@ impl ShellState {
         self.environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone())
     }
 
-    /// Parses the bytes of the channel: `\0NONCE\0`, the cwd, `\0`, the exports, `\0NONCE\0`. Anything else, also a report
-    /// cut short, gives `None`; the session then stays as it was.
+    /// Adds the variables that the command started with and its shell could not report. A shell passes a variable named
+    /// `a.b` on to its programs, but cannot name, change or unset it.
+    #[must_use]
+    pub fn with_unreportable(mut self, before: &Self) -> Self {
+        let unreportable = |(name, _): &&(OsString, OsString)| {
+            !is_identifier(name) && !self.environment.iter().any(|(reported, _)| reported == name)
+        };
+        let kept: Vec<_> = before.environment.iter().filter(unreportable).cloned().collect();
+        self.environment.extend(kept);
+        self
+    }
+}
+
+/// What a shell reports about itself when it ends.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct ShellReport {
+    pub state: ShellState,
+    /// The cwd no longer exists.
+    pub cwd_is_gone: bool,
+}
+
+impl ShellReport {
+    /// Parses the bytes of the channel: `\0NONCE\0`, `!` if the cwd is gone, the cwd, `\0`, the exports, `\0NONCE\0`.
+    /// Anything else, also a report cut short, gives `None`; the session then stays as it was.
     pub fn parse(bytes: &[u8], nonce: &str) -> Option<Self> {
         let mark = [b"\0", nonce.as_bytes(), b"\0"].concat();
         let end = memchr::memmem::rfind(bytes, &mark)?;
@@ -34,10 +56,12 @@ impl ShellState {
         let report = &bytes[start..end];
         let split = memchr::memchr(0, report)?;
         let cwd = report[..split].strip_suffix(b"\n")?;
+        let (cwd, cwd_is_gone) = cwd.strip_prefix(b"!").map_or((cwd, false), |cwd| (cwd, true));
         if !cwd.starts_with(b"/") {
             return None;
         }
-        Some(Self { cwd: PathBuf::from(OsString::from_vec(cwd.to_vec())), environment: exports(&report[split + 1..]) })
+        let cwd = PathBuf::from(OsString::from_vec(cwd.to_vec()));
+        Some(Self { state: ShellState { cwd, environment: exports(&report[split + 1..]) }, cwd_is_gone })
     }
 }
 
@@ -45,18 +69,35 @@ impl ShellState {
 fn exports(text: &[u8]) -> Vec<(OsString, OsString)> {
     let mut words = Words(text);
     let mut found = Vec::new();
-    let mut total = 0;
+    let (mut total, largest) = (0, largest_environment());
     while let Some(line) = words.line() {
         let Some(assignment) = line.iter().find(|word| memchr::memchr(b'=', word).is_some()) else { continue };
         let Some(split) = memchr::memchr(b'=', assignment) else { continue };
         let (name, value) = (&assignment[..split], &assignment[split + 1..]);
-        total += assignment.len() + 1;
-        if NOT_KEPT.contains(&name) || assignment.len() >= LONGEST_VARIABLE || total > LARGEST_ENVIRONMENT {
+        // The kernel counts a NUL and a pointer with each string.
+        total += assignment.len() + 1 + size_of::<usize>();
+        if NOT_KEPT.contains(&name) || assignment.len() >= LONGEST_VARIABLE || total > largest {
             continue;
         }
         found.push((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())));
     }
     found
+}
+
+/// The kernel gives a quarter of the stack to arguments and environment. A larger environment would make every later
+/// command fail, so what does not fit is left behind.
+fn largest_environment() -> usize {
+    const USUAL_STACK: u64 = 8 << 20;
+    let stack = rustix::process::getrlimit(rustix::process::Resource::Stack).current.unwrap_or(USUAL_STACK);
+    let both = usize::try_from(stack.min(USUAL_STACK) / 4).unwrap_or_default();
+    both.saturating_sub(ROOM_FOR_ARGUMENTS).max(both / 2)
+}
+
+/// Whether a shell can have a variable of that name.
+fn is_identifier(name: &OsStr) -> bool {
+    let name = name.as_bytes();
+    let letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
+    name.first().is_some_and(letter) && name.iter().all(|byte| letter(byte) || byte.is_ascii_digit())
 }
 
 /// Splits shell output into lines of words, quotes removed.
@@ -174,7 +215,7 @@ mod tests {
             "declare -x SHLVL=\"4\"\n",
             "export F='a'\\''b'\n",
         );
-        let state = ShellState::parse(&report(text), "aabbccdd").unwrap();
+        let state = ShellReport::parse(&report(text), "aabbccdd").unwrap().state;
         assert_eq!(state.cwd, PathBuf::from("/a b\nc"));
         let got: Vec<(String, Vec<u8>)> = state
             .environment
@@ -193,17 +234,29 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_that_no_shell_can_name_stays() {
+        let state = |names: &[&str]| ShellState {
+            cwd: "/".into(),
+            environment: names.iter().map(|name| ((*name).into(), "1".into())).collect(),
+        };
+        let before = state(&["a.b", "a-b", "2x", "", "BASH_FUNC_f%%", "unset", "\u{e9}"]);
+        let after = state(&["new", "\u{e9}"]).with_unreportable(&before);
+        assert_eq!(after, state(&["new", "\u{e9}", "a.b", "a-b", "2x", "", "BASH_FUNC_f%%"]));
+    }
+
+    #[test]
     fn without_the_nonce_or_the_end_nothing_is_believed() {
         let whole = report("declare -x A=\"1\"\n");
-        assert!(ShellState::parse(&whole, "00000000").is_none());
-        assert!(ShellState::parse(&whole[..whole.len() - 3], "aabbccdd").is_none());
-        assert!(ShellState::parse(b"", "aabbccdd").is_none());
+        assert!(ShellReport::parse(&whole, "00000000").is_none());
+        assert!(ShellReport::parse(&whole[..whole.len() - 3], "aabbccdd").is_none());
+        assert!(ShellReport::parse(b"", "aabbccdd").is_none());
     }
 
     #[test]
     fn a_variable_that_would_break_every_later_exec_is_left_behind() {
         let huge = "x".repeat(LONGEST_VARIABLE);
-        let state = ShellState::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
-        assert_eq!(state.unwrap().environment, [("B".into(), "1".into())]);
+        let state =
+            ShellReport::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
+        assert_eq!(state.unwrap().state.environment, [("B".into(), "1".into())]);
     }
 }

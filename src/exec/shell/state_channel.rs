@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -41,13 +42,16 @@ impl StateChannel {
         Self(Reading::NotYet(pipe))
     }
 
-    /// Starts to read along while the shell writes.
-    pub fn begin(&mut self) {
-        let Reading::NotYet(pipe) = std::mem::replace(&mut self.0, Reading::None) else { return };
-        let Ok(pipe) = async_fd(pipe) else { return };
+    /// Starts to read along while the shell writes. Returns what completes when the shell is about to run its text.
+    pub fn begin(&mut self) -> oneshot::Receiver<()> {
+        let (ready, is_ready) = oneshot::channel();
+        let Reading::NotYet(pipe) = std::mem::replace(&mut self.0, Reading::None) else { return is_ready };
+        let Ok(pipe) = async_fd(pipe) else { return is_ready };
         let over = CancellationToken::new();
         let ended = over.clone();
-        self.0 = Reading::UnderWay { collecting: tokio::spawn(async move { collect(&pipe, &ended).await }), over };
+        let collecting = tokio::spawn(async move { collect(&pipe, ready, &ended).await });
+        self.0 = Reading::UnderWay { collecting, over };
+        is_ready
     }
 
     /// The whole report. Call it once the command has exited: a child that inherited the descriptor may keep the pipe open
@@ -72,14 +76,18 @@ impl StateChannel {
 impl Drop for StateChannel {
     fn drop(&mut self) {
         if tokio::runtime::Handle::try_current().is_ok() {
-            self.begin();
+            drop(self.begin());
         }
     }
 }
 
-async fn collect(pipe: &AsyncFd<OwnedFd>, over: &CancellationToken) -> Vec<u8> {
+async fn collect(pipe: &AsyncFd<OwnedFd>, ready: oneshot::Sender<()>, over: &CancellationToken) -> Vec<u8> {
     let mut bytes = Vec::new();
+    let mut ready = Some(ready);
     loop {
+        if let Some(ready) = ready.take_if(|_| !bytes.is_empty()) {
+            let _ = ready.send(());
+        }
         tokio::select! {
             biased;
             () = over.cancelled() => {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::super::output::{OutputListener, pipe};
 use super::super::spawn::null;
 use super::super::{KeeperError, KeeperLink, Place, Running, Streams};
-use super::shell::memory_file;
+use super::shell::{Reports, memory_file};
 use super::{ShellState, StateChannel};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
@@ -42,7 +42,9 @@ impl WaitingShell {
             let (go_end, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             let text = File::from(memory_file(c"text", b"")?);
             let shared = text.try_clone()?.into();
-            let Some(command) = place.shell.waiting(place.nonce, place.state, channel_end, shared, go_end)? else {
+            let reports = Reports::State { nonce: place.nonce };
+            let beginning = place.beginning(reports, place.state, channel_end);
+            let Some(command) = place.shell.waiting(beginning, shared, go_end)? else {
                 return Ok(None);
             };
             let (streams, [stdout, stderr]) = place.recorded_pipes(None)?;

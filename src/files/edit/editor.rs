@@ -1,13 +1,10 @@
-use std::ops::Range;
-
 use super::difference;
 use super::replace::{self, Fit, Mismatch, Plan, ReplaceRequest};
-use super::splice::{line_of, lines_of};
-use super::{insert, near_miss, snippet, splice};
+use super::{insert, near_miss, snippet};
 use crate::files::seen::Drift;
 use crate::files::text::Encoding;
 use crate::files::write::update::{self, CurrentFile, NotUpdated};
-use crate::files::{FileError, Scope, SeenFiles, Settings, WriteFile};
+use crate::files::{FileError, Interrupt, Scope, SeenFiles, Settings, WriteFile};
 use crate::gate::Permitted;
 
 /// What an edit did.
@@ -20,15 +17,13 @@ pub struct Edited {
     pub notes: Vec<String>,
 }
 
-/// How many matches an error names by their line.
-const MOST_NAMED: usize = 50;
-
 /// Changes a part of a file. The fields are what every edit needs.
 #[derive(Clone, Copy)]
 pub struct Editor<'a> {
     pub scope: &'a Scope,
     pub settings: &'a Settings,
     pub seen: &'a SeenFiles,
+    pub interrupt: &'a Interrupt,
 }
 
 /// Why a replacement was not made. This is decided while the file is locked; what the agent is told about it is worked out
@@ -52,10 +47,10 @@ impl Editor<'_> {
             return Err(FileError::EmptyOld);
         }
         let edited = self.edit(permitted, |text, current| {
-            let plan = replace::plan(text, request).map_err(NotReplaced::Mismatch)?;
+            let plan = replace::plan(text, request, self.interrupt).map_err(NotReplaced::Mismatch)?;
             let drift = self.drift(permitted, current);
             if let Some(Drift::Known { before, diff }) = &drift {
-                let touched = lines_of(text, &plan.splices).iter().any(|lines| diff.touches(lines));
+                let touched = plan.changes.lines(text).any(|lines| diff.touches(&lines));
                 // If the session never saw old_str in the file, the agent knows it from elsewhere, such as its own command,
                 // and means the file as it is now.
                 if touched && memchr::memmem::find(before, request.old.as_bytes()).is_some() {
@@ -87,10 +82,10 @@ impl Editor<'_> {
     }
 
     /// Makes the edit that `plan` returns with its notes.
-    fn edit<R: From<FileError>>(
+    fn edit<'p, R: From<FileError>>(
         &self,
         permitted: &Permitted<WriteFile>,
-        plan: impl Fn(&[u8], &CurrentFile) -> Result<(Plan, Vec<String>), R>,
+        plan: impl Fn(&[u8], &CurrentFile) -> Result<(Plan<'p>, Vec<String>), R>,
     ) -> Result<Edited, NotUpdated<R>> {
         let maximum = self.settings.max_file_size;
         let fits = |size: u64| {
@@ -108,12 +103,14 @@ impl Editor<'_> {
             let encoding = Encoding::of(&current.content);
             let text = encoding.text_of(&current.content);
             let (plan, notes) = plan(&text, current)?;
-            let (content, places) = splice::apply(&current.content, &text, encoding, &plan.splices);
-            let size = content.len() as u64;
+            let size = plan.changes.size_after(&current.content, &text, encoding);
             if size > maximum {
                 return Err(FileError::ContentTooLarge { size, maximum }.into());
             }
-            let edited = Edited { count: plan.count, snippet: show(&content, encoding, &places, &plan), notes };
+            let (content, changed) = plan.changes.apply(&current.content, &text, encoding);
+            drop(text);
+            let snippet = snippet::around(&encoding.text_of(&content), &changed.unwrap_or(plan.matched));
+            let edited = Edited { count: plan.count, snippet, notes };
             Ok((content, edited))
         })?;
         self.seen.record(permitted.target.path(), &updated.content, &updated.stat);
@@ -133,18 +130,22 @@ impl Editor<'_> {
         let path = permitted.requested.text().to_owned();
         let text = Encoding::of(&current.content).text_of(&current.content);
         let diagnosis = match mismatch {
-            Mismatch::Many(starts) => {
-                return FileError::Ambiguous { path, count: starts.len(), lines: line_numbers(&text, starts) };
+            Mismatch::Interrupted => return FileError::Cancelled,
+            Mismatch::Many(places) => {
+                return FileError::Ambiguous { path, count: places.count, lines: places.lines(&text) };
             }
-            Mismatch::ManyNormalised(starts, differences) => vec![format!(
+            Mismatch::ManyNormalised(places, differences) => vec![format!(
                 "After normalising {} there are {} matches, at lines {}. Send the text exactly as view shows it, with more \
                  lines around it.",
                 difference::names(differences, " and "),
-                starts.len(),
-                line_numbers(&text, starts)
+                places.count,
+                places.lines(&text)
             )],
-            Mismatch::None => near_miss::diagnose(&text, request),
+            Mismatch::None => near_miss::diagnose(&text, request, self.interrupt),
         };
+        if self.interrupt.reason().is_some() {
+            return FileError::Cancelled;
+        }
         let drift = self.drift(permitted, current).map(|drift| drift.note());
         self.record(permitted, current);
         FileError::NoMatch { path, diagnosis: diagnosis.into_iter().chain(drift).collect() }
@@ -172,17 +173,4 @@ fn note_on_fit(fit: &Fit) -> Option<String> {
             difference::names(differences, ", ")
         )),
     }
-}
-
-fn line_numbers(text: &[u8], starts: &[usize]) -> String {
-    let named = starts.iter().take(MOST_NAMED).map(|start| (line_of(text, *start) + 1).to_string());
-    named.collect::<Vec<_>>().join(", ") + if starts.len() > MOST_NAMED { ", …" } else { "" }
-}
-
-fn show(content: &[u8], encoding: Encoding, places: &[Range<usize>], plan: &Plan) -> String {
-    let changed = match (places.first(), places.last()) {
-        (Some(first), Some(last)) => first.start..last.end,
-        _ => plan.matched.clone(),
-    };
-    snippet::around(&encoding.text_of(content), &changed)
 }

@@ -1,5 +1,7 @@
 //! Converts the indentation an agent wrote to the file's: tabs for spaces, another width, or everything deeper.
 
+use std::collections::HashMap;
+
 use super::lines::{indent_of, split};
 
 /// How each indentation in the agent's text is written in the file.
@@ -18,30 +20,44 @@ enum Unit {
     Spaces(usize),
 }
 
+/// What one level is in the agent's text, and usually in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct IndentUnits {
+    written: Unit,
+    usual: Unit,
+}
+
+impl IndentUnits {
+    pub fn of(written: &str, file: &[u8]) -> Self {
+        let written = Unit::of(written.lines().map(|line| &line[..indent_of(line.as_bytes())]));
+        Self { written, usual: Unit::usual(file) }
+    }
+}
+
 impl Indents {
     /// Takes the agent's indentation and the file's for each line. `None` if they do not have the same shape: one depth of
     /// the agent's is two depths in the file, or a deeper line is a shallower one in the file.
-    pub fn new(lines: &[(&str, &str)], written: &str, file: &[u8]) -> Option<Self> {
-        let mut pairs: Vec<(String, String)> = Vec::new();
+    pub fn new<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, units: IndentUnits) -> Option<Self> {
+        let IndentUnits { written, usual } = units;
+        let mut known: HashMap<&str, &str> = HashMap::new();
         for (from, to) in lines {
-            match pairs.iter().find(|(known, _)| known == from) {
-                Some((_, known)) if known != to => return None,
-                Some(_) => {}
-                None => pairs.push(((*from).to_owned(), (*to).to_owned())),
+            if *known.entry(from).or_insert(to) != to {
+                return None;
             }
         }
+        let mut pairs: Vec<(String, String)> =
+            known.into_iter().map(|(from, to)| (from.to_owned(), to.to_owned())).collect();
         pairs.sort_by_key(|(from, _)| width(from));
         if pairs.windows(2).any(|two| width(&two[0].0) >= width(&two[1].0) || width(&two[0].1) >= width(&two[1].1)) {
             return None;
         }
-        let written = Unit::of(written.lines().map(|line| &line[..indent_of(line.as_bytes())]));
         let steps = pairs.windows(2).map(|two| two[1].1.strip_prefix(two[0].1.as_str()).unwrap_or(&two[1].1));
         let found = if pairs.iter().any(|(_, to)| to.contains('\t')) {
             Unit::Tab
         } else if pairs.len() > 1 {
             Unit::of(steps)
         } else if pairs.iter().any(|(from, _)| from.contains('\t')) {
-            Unit::usual(file)
+            usual
         } else {
             written
         };
@@ -144,7 +160,7 @@ mod tests {
             (&[("  ", "\t")], "  a\n    b", &[("    ", "\t\t"), ("", "")]),
         ];
         for (pairs, written, want) in rows {
-            let indents = Indents::new(pairs, written, b"").unwrap();
+            let indents = Indents::new(pairs.iter().copied(), IndentUnits::of(written, b"")).unwrap();
             for (from, to) in want {
                 assert_eq!(indents.apply(from), *to, "{from:?} by {pairs:?}");
             }
@@ -156,7 +172,7 @@ mod tests {
         let rows: [&[(&str, &str)]; 3] =
             [&[("  ", "\t"), ("  ", "\t\t")], &[("", "\t"), ("  ", "")], &[("", "  "), ("  ", "  ")]];
         for pairs in rows {
-            assert_eq!(Indents::new(pairs, "  x", b""), None, "{pairs:?}");
+            assert_eq!(Indents::new(pairs.iter().copied(), IndentUnits::of("  x", b"")), None, "{pairs:?}");
         }
     }
 

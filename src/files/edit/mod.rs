@@ -7,10 +7,13 @@
 //!    finds by ignoring a [`difference`] in style. [`insert`] plans an insertion.
 //! 2. [`file_style`] writes the new lines in the style of the file, with [`indent`] and [`punctuation`].
 //! 3. [`splice`] puts the planned bytes into the file, and [`snippet`] shows the changed lines.
-//! 4. [`near_miss`] diagnoses why a text was not found: [`nearest_region`] says where it almost matches, and
-//!    [`line_difference`] how a line differs.
+//! 4. [`near_miss`] diagnoses why a text was not found: [`nearest_region`] says where it almost matches (by [`similarity`]
+//!    if need be), and [`line_difference`] how a line differs.
 //!
-//! [`lines`] takes a line apart for all of them.
+//! [`lines`] takes a line apart for all of them, and [`places`] counts where a text occurs.
+//!
+//! A text or file may be as large as a request or `--max-file-size` allows, and may be made to be slow. So every step takes
+//! one pass, keeps no record per line or match, and is bounded before it begins.
 
 mod candidate;
 mod difference;
@@ -23,8 +26,10 @@ mod lines;
 mod near_miss;
 mod nearest_region;
 mod normalise;
+mod places;
 mod punctuation;
 mod replace;
+mod similarity;
 mod snippet;
 mod splice;
 

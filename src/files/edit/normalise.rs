@@ -20,25 +20,38 @@ impl Rules {
         out
     }
 
-    /// The bytes that a stretch of the normalised text came from. `None` if the stretch begins or ends inside something that
-    /// was one character, such as the `...` of an ellipsis.
-    pub fn source(self, text: &[u8], normalised: &Range<usize>) -> Option<Range<usize>> {
+    /// Reports the bytes that each stretch of the normalised text came from. The stretches are in order and do not overlap,
+    /// so one pass finds them all. A stretch that begins or ends inside something that was one character, such as the `...`
+    /// of an ellipsis, is left out.
+    pub fn sources(
+        self,
+        text: &[u8],
+        mut stretches: impl Iterator<Item = Range<usize>>,
+        mut found: impl FnMut(Range<usize>),
+    ) {
         let mut at = 0;
-        let (mut start, mut end) = (None, None);
+        let mut next = stretches.next();
+        // Where the current stretch starts, once that is known. `Some(None)` is inside a character.
+        let mut start = None;
         self.each(text, |piece, source| {
             let here = at..at + piece.len();
             at = here.end;
             let verbatim = *piece == text[source.clone()];
-            if here.contains(&normalised.start) {
-                let into = normalised.start - here.start;
-                start = (into == 0 || verbatim).then_some(source.start + into);
-            }
-            if here.contains(&(normalised.end - 1)) {
-                let left = here.end - normalised.end;
-                end = (left == 0 || verbatim).then_some(source.end - left);
+            while let Some(stretch) = &next {
+                if start.is_none() && here.contains(&stretch.start) {
+                    let into = stretch.start - here.start;
+                    start = Some((into == 0 || verbatim).then_some(source.start + into));
+                }
+                if !here.contains(&(stretch.end - 1)) {
+                    break;
+                }
+                let left = here.end - stretch.end;
+                if let Some(start) = start.take().flatten().filter(|_| left == 0 || verbatim) {
+                    found(start..source.end - left);
+                }
+                next = stretches.next();
             }
         });
-        Some(start?..end?)
     }
 
     /// Emits every piece of the normalised text with the bytes it came from.
@@ -90,10 +103,25 @@ mod tests {
     #[test]
     fn half_a_character_has_no_source() {
         let text = "a…b".as_bytes();
-        assert_eq!(ALL.source(text, &(0..4)), Some(0..4));
-        assert_eq!(ALL.source(text, &(0..5)), Some(0..5));
-        assert_eq!(ALL.source(text, &(0..2)), None);
-        assert_eq!(ALL.source(text, &(2..5)), None);
+        let source = |stretch| source(text, stretch);
+        assert_eq!(source(0..4), Some(0..4));
+        assert_eq!(source(0..5), Some(0..5));
+        assert_eq!(source(0..2), None);
+        assert_eq!(source(2..5), None);
+    }
+
+    fn source(text: &[u8], stretch: Range<usize>) -> Option<Range<usize>> {
+        let mut found = None;
+        ALL.sources(text, std::iter::once(stretch), |range| found = Some(range));
+        found
+    }
+
+    #[test]
+    fn several_stretches_are_found_in_one_pass() {
+        let mut found = Vec::new();
+        let stretches = [0..1, 1..2, 3..5, 5..8, 8..9];
+        ALL.sources("ab\r\ncd…e".as_bytes(), stretches.into_iter(), |range| found.push(range));
+        assert_eq!(found, [0..1, 1..2, 4..6, 6..9, 9..10]);
     }
 
     proptest! {
@@ -102,7 +130,7 @@ mod tests {
             let whole = ALL.apply(text.as_bytes());
             let (start, end) = (a.min(b).min(whole.len()), a.max(b).min(whole.len()));
             prop_assume!(start < end);
-            if let Some(source) = ALL.source(text.as_bytes(), &(start..end)) {
+            if let Some(source) = source(text.as_bytes(), start..end) {
                 let again = ALL.apply(&text.as_bytes()[source]);
                 // Blanks at the edges of the stretch are removed once they are at the edge of a line.
                 prop_assert_eq!(

@@ -1,5 +1,6 @@
 //! Typographic punctuation: quotes, dashes, ellipses and spaces that look like the plain ones on a keyboard.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The plain form of a typographic character.
@@ -16,15 +17,11 @@ pub fn plain(c: char) -> Option<&'static str> {
 
 /// Emits every stretch of the text, with typographic characters made plain, beside the bytes it came from.
 pub fn each_plain(text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
-    let mut start = 0;
-    let mut at = 0;
-    while at < text.len() {
-        // Every such character begins with one of two bytes.
-        let length = match text[at] {
-            0xC2 => 2,
-            0xE2 => 3,
-            _ => 0,
-        };
+    let (mut start, mut at) = (0, 0);
+    // Every such character begins with one of two bytes.
+    while let Some(next) = memchr::memchr2(0xC2, 0xE2, &text[at..]) {
+        at += next;
+        let length = if text[at] == 0xC2 { 2 } else { 3 };
         let character = text.get(at..at + length).and_then(|bytes| std::str::from_utf8(bytes).ok()?.chars().next());
         let Some(plain) = character.and_then(plain) else {
             at += 1;
@@ -49,39 +46,47 @@ pub fn made_plain(text: &[u8]) -> Vec<u8> {
     plain
 }
 
-/// Writes `new` in the file's style: where `old` and the file have different forms of a character, `new` gets the file's.
-pub fn in_file_style(new: &str, old: &str, file: &str) -> String {
-    let mut text = new.to_owned();
-    for class in ["'", "\"", "-", "..."] {
-        let (written, used) = (forms(old, class), forms(file, class));
-        if written == used || used.is_empty() {
-            continue;
-        }
-        let mut styled = String::new();
-        let mut rest = text.as_str();
-        while let Some(c) = rest.chars().next() {
-            let length = if rest.starts_with(class) { class.len() } else { c.len_utf8() };
-            let of_class = rest.starts_with(class) || plain(c) == Some(class);
-            match (of_class, choose(&used, &styled)) {
-                (true, Some(form)) => styled.push_str(&form),
-                _ => styled.push_str(&rest[..length]),
-            }
-            rest = &rest[length..];
-        }
-        text = styled;
-    }
-    text
+/// The forms of each kind of character in which the file differs from the agent's text.
+#[derive(Debug)]
+pub struct FileForms {
+    kinds: Vec<(&'static str, Vec<String>)>,
 }
 
-/// The forms of a character class that occur in a text, in order of their code points.
-fn forms(text: &str, class: &str) -> Vec<String> {
-    let mut found: Vec<String> = text.chars().filter(|c| plain(*c) == Some(class)).map(String::from).collect();
-    if text.contains(class) {
-        found.push(class.to_owned());
+impl FileForms {
+    pub fn of(old: &str, file: &str) -> Self {
+        let kinds = ["'", "\"", "-", "..."].into_iter().filter_map(|kind| {
+            let used = forms(file, kind);
+            (!used.is_empty() && used != forms(old, kind)).then_some((kind, used))
+        });
+        Self { kinds: kinds.collect() }
     }
-    found.sort();
-    found.dedup();
-    found
+
+    /// Writes new text with the file's forms.
+    pub fn apply(&self, new: &str) -> String {
+        let mut text = new.to_owned();
+        for (kind, used) in &self.kinds {
+            let mut styled = String::new();
+            let mut rest = text.as_str();
+            while let Some(c) = rest.chars().next() {
+                let length = if rest.starts_with(kind) { kind.len() } else { c.len_utf8() };
+                let of_kind = rest.starts_with(kind) || plain(c) == Some(kind);
+                match of_kind.then(|| choose(used, &styled)).flatten() {
+                    Some(form) => styled.push_str(&form),
+                    None => styled.push_str(&rest[..length]),
+                }
+                rest = &rest[length..];
+            }
+            text = styled;
+        }
+        text
+    }
+}
+
+/// The forms of a kind of character that occur in a text, in order of their code points.
+fn forms(text: &str, kind: &str) -> Vec<String> {
+    let typographic: BTreeSet<char> = text.chars().filter(|c| plain(*c) == Some(kind)).collect();
+    let plain = text.contains(kind).then(|| kind.to_owned());
+    plain.into_iter().chain(typographic.into_iter().map(String::from)).collect()
 }
 
 /// The form to write after `before`. If the file uses one form, it is that form. Of a pair of quotes, the opening one goes to
@@ -114,7 +119,7 @@ mod tests {
             ("'x' \"y\"", "'a' \"b\"", "‘a’ \"b\"", "‘x’ \"y\""),
         ];
         for (new, old, file, want) in rows {
-            assert_eq!(in_file_style(new, old, file), want, "{new} for {old} in {file}");
+            assert_eq!(FileForms::of(old, file).apply(new), want, "{new} for {old} in {file}");
         }
     }
 }

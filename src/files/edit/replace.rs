@@ -5,6 +5,7 @@
 //! [`LADDER`] after the other, and a match is used only if it is the only one. The most similar place is never taken. The new
 //! text is then written in the style of the file, line by line, and lines that the edit does not change are not touched.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -13,7 +14,9 @@ use super::candidate::candidates;
 use super::difference::Difference;
 use super::file_style;
 use super::normalise::Rules;
-use super::splice::Splice;
+use super::places::Places;
+use super::splice::Changes;
+use crate::files::Interrupt;
 
 /// What to replace, and by what.
 #[derive(Clone, Copy, Debug)]
@@ -25,11 +28,10 @@ pub struct ReplaceRequest<'a> {
 
 /// An edit that can be made.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Plan {
-    /// In order, without overlap.
-    pub splices: Vec<Splice>,
+pub struct Plan<'a> {
+    pub changes: Changes<'a>,
     pub count: usize,
-    /// From the first matched byte to the last.
+    /// The first match.
     pub matched: Range<usize>,
     pub fit: Fit,
 }
@@ -44,34 +46,31 @@ pub enum Fit {
     Normalised(Vec<Difference>),
 }
 
-/// Why an edit cannot be made. The numbers are the offsets of the matches.
+/// Why an edit cannot be made.
 #[derive(Debug, Eq, PartialEq)]
 pub enum Mismatch {
     None,
     /// Several exact matches.
-    Many(Vec<usize>),
+    Many(Places),
     /// Several matches once these differences are ignored.
-    ManyNormalised(Vec<usize>, &'static [Difference]),
+    ManyNormalised(Places, &'static [Difference]),
+    /// The client cancelled the call.
+    Interrupted,
 }
 
-pub fn plan(text: &[u8], request: &ReplaceRequest<'_>) -> Result<Plan, Mismatch> {
-    let starts: Vec<usize> = memmem::find_iter(text, request.old).collect();
-    match starts[..] {
-        [] => plan_normalised(text, request),
-        [_, _, ..] if !request.all => Err(Mismatch::Many(starts)),
-        [first, ..] => {
-            let last = starts[starts.len() - 1] + request.old.len();
-            let (new, fit) = if wants_crlf(text, request) {
-                (request.new.replace('\n', "\r\n"), Fit::ExactWithCrlf)
-            } else {
-                (request.new.to_owned(), Fit::Exact)
-            };
-            let splice =
-                |start: &usize| Splice { range: *start..start + request.old.len(), text: new.clone().into_bytes() };
-            let splices = starts.iter().map(splice).collect();
-            Ok(Plan { splices, count: starts.len(), matched: first..last, fit })
-        }
+pub fn plan<'a>(text: &[u8], request: &ReplaceRequest<'a>, interrupt: &Interrupt) -> Result<Plan<'a>, Mismatch> {
+    let places: Places = memmem::find_iter(text, request.old).collect();
+    let Some(first) = places.first.first().copied() else { return plan_normalised(text, request, interrupt) };
+    if places.count > 1 && !request.all {
+        return Err(Mismatch::Many(places));
     }
+    let (new, fit) = if wants_crlf(text, request) {
+        (Cow::Owned(request.new.replace('\n', "\r\n")), Fit::ExactWithCrlf)
+    } else {
+        (Cow::Borrowed(request.new), Fit::Exact)
+    };
+    let changes = Changes::Every { old: request.old, new, count: places.count };
+    Ok(Plan { changes, count: places.count, matched: first..first + request.old.len(), fit })
 }
 
 /// Models write `\n`. Where several new lines replace a part of one line, and every line of the file ends in `\r\n`, the new
@@ -98,16 +97,16 @@ const LADDER: [(&[Difference], Rules); 5] = [
     ),
 ];
 
-fn plan_normalised(text: &[u8], request: &ReplaceRequest<'_>) -> Result<Plan, Mismatch> {
+fn plan_normalised<'a>(text: &[u8], request: &ReplaceRequest<'a>, interrupt: &Interrupt) -> Result<Plan<'a>, Mismatch> {
     for (differences, rules) in LADDER {
-        let found = candidates(text, request.old, rules);
-        match &found[..] {
-            [] => {}
-            [only] => return Ok(file_style::plan(text, request, only)),
-            many => {
-                let starts = many.iter().map(|candidate| candidate.range.start).collect();
-                return Err(Mismatch::ManyNormalised(starts, differences));
-            }
+        if interrupt.is_due() {
+            return Err(Mismatch::Interrupted);
+        }
+        let (first, places) = candidates(text, request.old, rules);
+        match first {
+            None => {}
+            Some(only) if places.count == 1 => return Ok(file_style::plan(text, request, &only)),
+            Some(_) => return Err(Mismatch::ManyNormalised(places, differences)),
         }
     }
     Err(Mismatch::None)

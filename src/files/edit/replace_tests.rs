@@ -2,17 +2,14 @@ use proptest::prelude::*;
 
 use super::Difference::{Indentation, LineEndings, Punctuation, TrailingBlanks};
 use super::*;
+use crate::files::text::Encoding;
 
-fn apply(text: &[u8], plan: &Plan) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut at = 0;
-    for splice in &plan.splices {
-        out.extend_from_slice(&text[at..splice.range.start]);
-        out.extend_from_slice(&splice.text);
-        at = splice.range.end;
-    }
-    out.extend_from_slice(&text[at..]);
-    out
+fn apply(text: &[u8], plan: &Plan<'_>) -> Vec<u8> {
+    plan.changes.apply(text, text, Encoding::Bytes).0
+}
+
+fn plan<'a>(text: &[u8], request: &ReplaceRequest<'a>) -> Result<Plan<'a>, Mismatch> {
+    super::plan(text, request, &Interrupt::never())
 }
 
 #[track_caller]
@@ -107,9 +104,9 @@ fn several_differences_at_once_are_all_named() {
 #[test]
 fn two_matches_are_none_whatever_was_ignored() {
     let rows: [(&str, &str, bool, Mismatch); 4] = [
-        ("a b a", "a", false, Mismatch::Many(vec![0, 4])),
-        ("a\r\nb\r\na\r\nb", "a\nb", false, Mismatch::ManyNormalised(vec![0, 6], &[LineEndings])),
-        ("\tx\n\t\tx\n", "    x\n", true, Mismatch::ManyNormalised(vec![0, 3], &[Indentation])),
+        ("a b a", "a", false, Mismatch::Many([0, 4].into_iter().collect())),
+        ("a\r\nb\r\na\r\nb", "a\nb", false, Mismatch::ManyNormalised([0, 6].into_iter().collect(), &[LineEndings])),
+        ("\tx\n\t\tx\n", "    x\n", true, Mismatch::ManyNormalised([0, 3].into_iter().collect(), &[Indentation])),
         ("abc", "zzz", true, Mismatch::None),
     ];
     for (file, old, all, want) in rows {
@@ -121,6 +118,16 @@ fn two_matches_are_none_whatever_was_ignored() {
 fn all_exact_matches_are_replaced_when_asked() {
     let plan = plan(b"aXaXa", &ReplaceRequest { old: "a", new: "bb", all: true }).unwrap();
     assert_eq!((plan.count, apply(b"aXaXa", &plan)), (3, b"bbXbbXbb".to_vec()));
+}
+
+#[test]
+fn a_cancelled_edit_is_not_looked_for_any_further() {
+    let cancel = tokio_util::sync::CancellationToken::new();
+    cancel.cancel();
+    let interrupt = Interrupt::never().or_cancelled(cancel);
+    let request = ReplaceRequest { old: "a\nb", new: "z", all: false };
+    assert_eq!(super::plan(b"a\r\nb", &request, &interrupt), Err(Mismatch::Interrupted));
+    assert_eq!(super::super::near_miss::diagnose(b"a\nbc", &request, &interrupt), Vec::<String>::new());
 }
 
 fn line() -> impl Strategy<Value = String> {

@@ -1,6 +1,6 @@
 use std::ops::Range;
 
-use crate::files::text::numbered_lines::{self, numbered};
+use crate::files::text::numbered_lines::{self, aligned};
 
 /// How many lines are shown before and after a change.
 const CONTEXT: usize = 4;
@@ -20,16 +20,20 @@ pub fn around(text: &[u8], changed: &Range<usize>) -> String {
         end = line_end(text, end);
     }
     let first = memchr::memchr_iter(b'\n', &text[..start]).count() as u64 + 1;
-    let shown: Vec<String> =
-        text[start..end].split_inclusive(|byte| *byte == b'\n').map(numbered_lines::shown).collect();
-    let whole = numbered(first, &shown);
-    if shown.len() <= MOST_LINES {
-        return whole;
+    let lines = || text[start..end].split_inclusive(|byte| *byte == b'\n');
+    // Millions of lines may have changed, so only the shown ones are kept.
+    let count = lines().count();
+    let left_out = count.saturating_sub(MOST_LINES);
+    let head = if left_out > 0 { MOST_LINES / 2 } else { count };
+    let shown = lines().take(head).chain(lines().skip(head + left_out)).map(numbered_lines::shown);
+    let shown: Vec<String> = shown.collect();
+    let last = (first + count as u64).saturating_sub(1);
+    let mut text = aligned(first, &shown[..head], last);
+    if left_out > 0 {
+        text.push_str(&format!("[… {left_out} more lines]\n"));
+        text.push_str(&aligned(first + (head + left_out) as u64, &shown[head..], last));
     }
-    let half = MOST_LINES / 2;
-    let head: String = whole.split_inclusive('\n').take(half).collect();
-    let tail: String = whole.split_inclusive('\n').skip(shown.len() - half).collect();
-    format!("{head}[… {} more lines]\n{tail}", shown.len() - 2 * half)
+    text
 }
 
 fn line_start(text: &[u8], at: usize) -> usize {
@@ -44,6 +48,7 @@ fn line_end(text: &[u8], at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::text::numbered_lines::numbered;
 
     #[test]
     fn four_lines_on_either_side() {

@@ -1,8 +1,23 @@
-//! Puts planned bytes into a file.
+//! Puts planned bytes into a file. How large the file becomes is known before anything is built.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::memmem;
+
 use crate::files::text::Encoding;
+
+/// The stretches of the decoded text that get new bytes, in order and without overlap.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Changes<'a> {
+    /// Every occurrence of a text gets the same new bytes. There may be millions, so they are found again and not kept.
+    Every {
+        old: &'a str,
+        new: Cow<'a, str>,
+        count: usize,
+    },
+    Few(Vec<Splice>),
+}
 
 /// New bytes for a stretch of the decoded text.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -11,43 +26,101 @@ pub struct Splice {
     pub text: Vec<u8>,
 }
 
-/// The stored bytes with the splices in them, and where the splices are in the new decoded text.
-pub fn apply(content: &[u8], text: &[u8], encoding: Encoding, splices: &[Splice]) -> (Vec<u8>, Vec<Range<usize>>) {
-    let mark = encoding.mark().len();
-    let mut out = Vec::with_capacity(content.len() + splices.iter().map(|splice| splice.text.len()).sum::<usize>());
-    // Offsets into the decoded text, into the stored bytes, into the stored bytes that were copied, and into the new text.
-    let (mut read, mut stored, mut copied, mut written) = (0, mark, 0, 0);
-    let mut places = Vec::new();
-    for splice in splices {
-        stored += encoding.stored_length(&text[read..splice.range.start]);
-        out.extend_from_slice(&content[copied..stored]);
-        out.extend(encoding.encode(&splice.text));
-        written += splice.range.start - read;
-        places.push(written..written + splice.text.len());
-        written += splice.text.len();
-        stored += encoding.stored_length(&text[splice.range.clone()]);
-        (read, copied) = (splice.range.end, stored);
+impl Changes<'_> {
+    /// How many bytes the file has once they are made.
+    pub fn size_after(&self, content: &[u8], text: &[u8], encoding: Encoding) -> u64 {
+        let length = |text: &[u8]| encoding.stored_length(text) as u64;
+        let (removed, added) = match self {
+            Self::Every { old, new, count } => {
+                let times = |text: &str| length(text.as_bytes()).saturating_mul(*count as u64);
+                (times(old), times(new))
+            }
+            Self::Few(splices) => splices.iter().fold((0, 0), |(removed, added), splice| {
+                (removed + length(&text[splice.range.clone()]), added + length(&splice.text))
+            }),
+        };
+        (content.len() as u64 - removed).saturating_add(added)
     }
-    out.extend_from_slice(&content[copied..]);
-    (out, places)
+
+    /// The stored bytes with the changes in them, and the stretch of the new decoded text from the first change to the last.
+    pub fn apply(&self, content: &[u8], text: &[u8], encoding: Encoding) -> (Vec<u8>, Option<Range<usize>>) {
+        let size = self.size_after(content, text, encoding);
+        let mut spliced = Spliced {
+            content,
+            text,
+            encoding,
+            out: Vec::with_capacity(usize::try_from(size).unwrap_or(0)),
+            read: 0,
+            stored: encoding.mark().len(),
+            copied: 0,
+            written: 0,
+            changed: None,
+        };
+        match self {
+            Self::Every { old, new, .. } => {
+                let stored = encoding.encode(new.as_bytes());
+                for start in memmem::find_iter(text, old) {
+                    spliced.put(&(start..start + old.len()), new.len(), &stored);
+                }
+            }
+            Self::Few(splices) => {
+                for Splice { range, text } in splices {
+                    spliced.put(range, text.len(), &encoding.encode(text));
+                }
+            }
+        }
+        spliced.out.extend_from_slice(&content[spliced.copied..]);
+        (spliced.out, spliced.changed)
+    }
+
+    /// The lines that each change is in, counted from 0. This takes one pass for all of them.
+    pub fn lines<'t>(&'t self, text: &'t [u8]) -> Box<dyn Iterator<Item = Range<usize>> + 't> {
+        let ranges: Box<dyn Iterator<Item = Range<usize>>> = match self {
+            Self::Every { old, .. } => Box::new(memmem::find_iter(text, *old).map(|start| start..start + old.len())),
+            Self::Few(splices) => Box::new(splices.iter().map(|splice| splice.range.clone())),
+        };
+        let (mut at, mut line) = (0, 0);
+        Box::new(ranges.map(move |Range { start, end }| {
+            line += line_of(&text[at..start], start - at);
+            at = start;
+            let inside = line_of(&text[start..], end.saturating_sub(1).max(start) - start);
+            line..line + inside + 1
+        }))
+    }
+}
+
+/// A file that is being put together.
+struct Spliced<'a> {
+    content: &'a [u8],
+    text: &'a [u8],
+    encoding: Encoding,
+    out: Vec<u8>,
+    /// Offsets into the decoded text, into the stored bytes, into the stored bytes that were copied, and into the new text.
+    read: usize,
+    stored: usize,
+    copied: usize,
+    written: usize,
+    changed: Option<Range<usize>>,
+}
+
+impl Spliced<'_> {
+    /// Puts new bytes in place of a stretch. `length` is the length of the new text before it was encoded.
+    fn put(&mut self, range: &Range<usize>, length: usize, encoded: &[u8]) {
+        self.stored += self.encoding.stored_length(&self.text[self.read..range.start]);
+        self.out.extend_from_slice(&self.content[self.copied..self.stored]);
+        self.out.extend_from_slice(encoded);
+        self.written += range.start - self.read;
+        let first = self.changed.as_ref().map_or(self.written, |changed| changed.start);
+        self.written += length;
+        self.changed = Some(first..self.written);
+        self.stored += self.encoding.stored_length(&self.text[range.clone()]);
+        (self.read, self.copied) = (range.end, self.stored);
+    }
 }
 
 /// The line that an offset is in, counted from 0.
 pub fn line_of(text: &[u8], at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text[..at]).count()
-}
-
-/// The lines that each splice is in, counted from 0. This takes one pass for all splices.
-pub fn lines_of(text: &[u8], splices: &[Splice]) -> Vec<Range<usize>> {
-    let (mut at, mut line) = (0, 0);
-    let lines = splices.iter().map(|splice| {
-        let Range { start, end } = splice.range;
-        line += line_of(&text[at..start], start - at);
-        at = start;
-        let inside = line_of(&text[start..], end.saturating_sub(1).max(start) - start);
-        line..line + inside + 1
-    });
-    lines.collect()
 }
 
 #[cfg(test)]
@@ -56,6 +129,7 @@ mod tests {
 
     use super::super::replace::{self, ReplaceRequest};
     use super::*;
+    use crate::files::Interrupt;
 
     const ENCODINGS: [Encoding; 6] = [
         Encoding::Bytes,
@@ -67,10 +141,12 @@ mod tests {
     ];
 
     #[test]
-    fn splices_know_their_lines() {
+    fn changes_know_their_lines() {
         let splice = |range| Splice { range, text: Vec::new() };
-        let lines = lines_of(b"a\nb\nc\nd\n", &[splice(0..1), splice(2..5), splice(6..8)]);
-        assert_eq!(lines, [0..1, 1..3, 3..4]);
+        let few = Changes::Few(vec![splice(0..1), splice(2..5), splice(6..8)]);
+        assert_eq!(few.lines(b"a\nb\nc\nd\n").collect::<Vec<_>>(), [0..1, 1..3, 3..4]);
+        let every = Changes::Every { old: "\n", new: "".into(), count: 2 };
+        assert_eq!(every.lines(b"a\nb\n").collect::<Vec<_>>(), [0..1, 1..2]);
     }
 
     proptest! {
@@ -89,13 +165,27 @@ mod tests {
                 let encoding = Encoding::of(&stored);
                 let text = encoding.text_of(&stored).into_owned();
                 let request = ReplaceRequest { old: "<needle>", new: &new, all: false };
-                let Ok(plan) = replace::plan(&text, &request) else { continue };
-                let (written, _) = apply(&stored, &text, encoding, &plan.splices);
+                let Ok(plan) = replace::plan(&text, &request, &Interrupt::never()) else { continue };
+                let (written, changed) = plan.changes.apply(&stored, &text, encoding);
                 let head = encoding.mark().len() + before.len();
                 let old = encoding.encode(b"<needle>").len();
+                let changed = encoding.encode(&encoding.text_of(&written)[changed.unwrap()]).len();
                 prop_assert_eq!(&written[..head], &stored[..head]);
                 prop_assert_eq!(&written[written.len() - after.len()..], &stored[head + old..]);
-                prop_assert_eq!(written.len(), stored.len() - old + encoding.encode(plan.splices[0].text.as_slice()).len());
+                prop_assert_eq!(written.len(), stored.len() - old + changed);
+            }
+        }
+
+        /// The size is right in every encoding, however many matches there are.
+        #[test]
+        fn the_size_is_known_before_the_work(text in "[ab𝄞\n]{0,40}", new in "[xé𝄞]{0,5}") {
+            for encoding in ENCODINGS {
+                let stored = [encoding.mark(), &encoding.encode(text.as_bytes())].concat();
+                let request = ReplaceRequest { old: "a", new: &new, all: true };
+                let Ok(plan) = replace::plan(text.as_bytes(), &request, &Interrupt::never()) else { continue };
+                let (written, _) = plan.changes.apply(&stored, text.as_bytes(), encoding);
+                prop_assert_eq!(plan.changes.size_after(&stored, text.as_bytes(), encoding), written.len() as u64);
+                prop_assert_eq!(encoding.text_of(&written).into_owned(), text.replace('a', &new).into_bytes());
             }
         }
     }

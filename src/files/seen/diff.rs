@@ -25,13 +25,9 @@ pub struct Diff {
 impl Diff {
     /// Whether one of these lines of the new version changed, or lines between them were removed.
     pub fn touches(&self, lines: &Range<usize>) -> bool {
-        self.lines.iter().any(|changed| {
-            if changed.is_empty() {
-                lines.start < changed.start && changed.start < lines.end
-            } else {
-                changed.start < lines.end && lines.start < changed.end
-            }
-        })
+        // The changes are in order, so the first one that does not end before the lines decides.
+        let next = self.lines.partition_point(|changed| changed.end <= lines.start);
+        self.lines.get(next).is_some_and(|changed| changed.start < lines.end)
     }
 }
 

@@ -66,7 +66,12 @@ pub fn shown(line: &[u8]) -> String {
 
 /// Each line after its right-aligned number and a tab. All numbers are as wide as the last one.
 pub fn numbered<L: AsRef<str>>(first: u64, lines: &[L]) -> String {
-    let width = (first + lines.len() as u64).saturating_sub(1).to_string().len();
+    aligned(first, lines, (first + lines.len() as u64).saturating_sub(1))
+}
+
+/// Like [`numbered`], for a part of lines of which `last` is the last one.
+pub fn aligned<L: AsRef<str>>(first: u64, lines: &[L], last: u64) -> String {
+    let width = last.to_string().len();
     let mut text = String::new();
     for (number, line) in (first..).zip(lines) {
         text.push_str(&format!("{number:>width$}\t{}\n", line.as_ref()));

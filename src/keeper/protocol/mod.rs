@@ -3,15 +3,16 @@
 //! | from | to | message |
 //! |---|---|---|
 //! | server | guard | [`GuardRequest`], with a memory file |
-//! | guard | server | [`DONE`], [`FAILED`] |
+//! | guard | server | [`DONE`], [`Failed`] |
 //! | server | keeper | [`KeeperRequest`], with descriptors |
-//! | keeper | server | [`READY`], [`FAILED`], [`KeeperNote`], [`SessionUsage`] |
+//! | keeper | server | [`READY`], [`Failed`], [`KeeperNote`], [`SessionUsage`] |
 //! | server | reaper | [`Order`] |
 //! | reaper | server | [`ReaperEvent`] |
 //!
 //! Each message is one packet of a sequenced-packet socket, with the descriptors beside it. What may be large (a
 //! profile, a list of paths, the description of a command) is in a memory file, and its descriptor is sent.
 
+mod failed;
 mod guard_request;
 mod keeper_note;
 mod keeper_request;
@@ -19,6 +20,7 @@ mod reaper_messages;
 mod session_usage;
 mod start;
 
+pub use failed::Failed;
 pub use guard_request::GuardRequest;
 pub use keeper_note::KeeperNote;
 pub use keeper_request::{Excess, KeeperRequest, LONGEST_REQUEST, MOST_DESCRIPTORS, StartDescriptors};
@@ -29,9 +31,9 @@ pub use start::{Start, TerminalSize};
 /// From the keeper, once: it is restricted and can start commands.
 pub const READY: &[u8] = b"ready";
 
-/// The reason follows. From the guard or the keeper instead of [`READY`] when the session could not be restricted; from
+/// Begins a [`Failed`]. From the guard or the keeper instead of [`READY`] when the session could not be restricted; from
 /// the guard instead of [`DONE`] when it could not do what it was asked.
-pub const FAILED: &[u8] = b"failed ";
+const FAILED: &[u8] = b"failed ";
 
 /// From the guard: it has done what it was asked.
 pub const DONE: &[u8] = b"done";

@@ -9,8 +9,9 @@ pub enum ReaperEvent {
     Failed { step: Step, errno: i32 },
     /// The command itself ended. These of its descendants still run.
     Exited { status: ExitStatus, running: Vec<i32> },
-    /// The answer to [`Order::AskInputAwaited`].
-    InputAwaited { awaited: bool },
+    /// The answer to [`Order::AskInputAwaited`]: if some process waits for input, how often the waiting threads have gone to
+    /// sleep so far. Two answers differ when they woke up in between.
+    InputAwaited { sleeps: Option<u32> },
 }
 
 /// The step of starting a command that failed.
@@ -60,7 +61,9 @@ impl ReaperEvent {
         match self {
             Self::Started { pid, reaper } => numbers(b'S', &[*pid, *reaper]),
             Self::Failed { step, errno } => numbers(b'F', &[*step as i32, *errno]),
-            Self::InputAwaited { awaited } => numbers(b'I', &[i32::from(*awaited)]),
+            Self::InputAwaited { sleeps } => {
+                numbers(b'I', &[i32::from(sleeps.is_some()), sleeps.unwrap_or(0).cast_signed()]);
+            }
             Self::Exited { status, running } => {
                 let (kind, value) = match status {
                     ExitStatus::Code(code) => (0, *code),
@@ -86,7 +89,10 @@ impl ReaperEvent {
                 };
                 Ok(Self::Failed { step, errno: rest.number()? })
             }
-            b'I' => Ok(Self::InputAwaited { awaited: rest.number()? != 0 }),
+            b'I' => {
+                let (awaited, sleeps) = (rest.number()? != 0, rest.number()?.cast_unsigned());
+                Ok(Self::InputAwaited { sleeps: awaited.then_some(sleeps) })
+            }
             b'X' => {
                 let (kind, value) = (rest.number()?, rest.number()?);
                 let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
@@ -136,7 +142,8 @@ mod tests {
             ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
             ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![] },
             ReaperEvent::Failed { step: Step::Terminal, errno: 2 },
-            ReaperEvent::InputAwaited { awaited: true },
+            ReaperEvent::InputAwaited { sleeps: Some(u32::MAX) },
+            ReaperEvent::InputAwaited { sleeps: None },
         ] {
             assert_eq!(ReaperEvent::decode(&event.encode()), Ok(event));
         }

@@ -32,8 +32,7 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
     let devices = dev::clone_devices()?;
     let sockets = hide::foreign_sockets(profile);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
-    calls::set_at(Path::new("/"), everything | libc::MOUNT_ATTR_NOSUID, true)
-        .doing(|| "make the file system read-only".to_owned())?;
+    calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
     for cover in &covers {
         calls::mount_new("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")

@@ -1,5 +1,6 @@
 use std::path::PathBuf;
 
+use super::launch::NOBODY;
 use super::{Client, Reply, StartOptions, World};
 
 /// A server whose commands try to break out of the sandbox.
@@ -16,8 +17,6 @@ pub enum Level {
     Full,
     Landlock,
 }
-
-const NOBODY: u32 = 65534;
 
 /// Runs `check` at both levels, as the user who runs the tests. If that user is root, `check` also runs as nobody.
 #[track_caller]

@@ -1,7 +1,8 @@
 //! Typing into a running task: text and keys, to its stdin or its terminal.
 
-use super::keys::{self, UnknownKey};
-use super::{InputError, Streams, Task};
+use super::Task;
+use crate::exec::keys::{self, UnknownKey};
+use crate::exec::{InputError, Streams};
 use crate::gate::Permitted;
 use crate::policy::action::TypeInput;
 
@@ -47,10 +48,12 @@ impl Typing {
 }
 
 impl Task {
-    /// Types what was permitted.
-    pub async fn type_in(&self, permitted: &Permitted<TypeInput>) -> Result<(), TypingError> {
+    /// Types what was permitted. Returns what the program waited for before: see [`Task::takes_input`].
+    pub async fn type_in(&self, permitted: &Permitted<TypeInput>) -> Result<Option<u32>, TypingError> {
         let typing = Typing::new(&permitted.text, &permitted.keys, self)?;
         let input = self.input.as_ref().ok_or_else(|| TypingError::NoInput(self.id.clone()))?;
+        let before = self.process.input_wait().await;
+        self.marks().typed.push_str(&format!("{}\n", permitted.text));
         if !typing.bytes.is_empty() {
             input.write(&typing.bytes).await.map_err(|error| TypingError::Failed(self.id.clone(), error))?;
         }
@@ -60,6 +63,6 @@ impl Task {
         if let Some(signal) = typing.signal {
             self.process.signal(signal).await;
         }
-        Ok(())
+        Ok(before)
     }
 }

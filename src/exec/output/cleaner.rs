@@ -1,5 +1,17 @@
-//! Turns the bytes of a command into text for a model: invalid UTF-8 becomes U+FFFD, terminal escapes are removed.
-//! It works on pieces of any size, because a pipe may cut anywhere.
+//! Turns the bytes of a command into text: invalid UTF-8 becomes U+FFFD, terminal escapes are removed. It works on pieces
+//! of any size, because a pipe may cut anywhere.
+
+/// What comes out of the cleaner.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Part<'a> {
+    Text(&'a str),
+    /// `ESC [ K`: the rest of the line, from the cursor on, is erased.
+    EraseToEnd,
+    /// `ESC [ 2 K`: the whole line is erased.
+    EraseLine,
+    /// `ESC [ n G`: the cursor goes to that column, counted from 0.
+    Column(u32),
+}
 
 /// Remembers where the last piece ended: inside a character or inside an escape.
 #[derive(Debug, Default)]
@@ -14,8 +26,8 @@ enum Escape {
     None,
     /// After ESC.
     Begun,
-    /// After `ESC [`: parameters, then one final character.
-    Control,
+    /// After `ESC [`: parameters, then one final character. The number is the last parameter.
+    Control { parameter: u32 },
     /// After `ESC (` and similar: one more character.
     Designation,
     /// After `ESC ]`, `ESC P`, …: text up to BEL or `ESC \`. The count keeps an unclosed one from hiding all that follows.
@@ -27,11 +39,11 @@ const LONGEST_ESCAPE_TEXT: usize = 4096;
 
 impl Cleaner {
     /// Hands the cleaned text of this piece to `sink`, in one or more parts.
-    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(&str)) {
+    pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Part<'_>)) {
         let plain = self.escape == Escape::None && self.partial.is_empty();
         if plain && bytes.is_ascii() && memchr::memchr(0x1b, bytes).is_none() {
             // Ordinary output takes this fast path.
-            sink(std::str::from_utf8(bytes).unwrap_or_default());
+            sink(Part::Text(std::str::from_utf8(bytes).unwrap_or_default()));
             return;
         }
         if self.partial.is_empty() {
@@ -44,13 +56,13 @@ impl Cleaner {
     }
 
     /// The end of the stream: a character cut short can no longer become whole.
-    pub fn finish(&mut self, sink: &mut impl FnMut(&str)) {
+    pub fn finish(&mut self, sink: &mut impl FnMut(Part<'_>)) {
         if !std::mem::take(&mut self.partial).is_empty() && self.escape == Escape::None {
-            sink("\u{fffd}");
+            sink(Part::Text("\u{fffd}"));
         }
     }
 
-    fn decode(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(&str)) {
+    fn decode(&mut self, mut bytes: &[u8], sink: &mut impl FnMut(Part<'_>)) {
         loop {
             match std::str::from_utf8(bytes) {
                 Ok(text) => return self.strip(text, sink),
@@ -68,13 +80,13 @@ impl Cleaner {
         }
     }
 
-    fn strip(&mut self, text: &str, sink: &mut impl FnMut(&str)) {
+    fn strip(&mut self, text: &str, sink: &mut impl FnMut(Part<'_>)) {
         let mut rest = text;
         while !rest.is_empty() {
             if self.escape == Escape::None {
-                let Some(at) = memchr::memchr(0x1b, rest.as_bytes()) else { return sink(rest) };
+                let Some(at) = memchr::memchr(0x1b, rest.as_bytes()) else { return sink(Part::Text(rest)) };
                 if at > 0 {
-                    sink(&rest[..at]);
+                    sink(Part::Text(&rest[..at]));
                 }
                 self.escape = Escape::Begun;
                 rest = &rest[at + 1..];
@@ -82,19 +94,37 @@ impl Cleaner {
             }
             let Some(next) = rest.chars().next() else { return };
             rest = &rest[next.len_utf8()..];
+            if let Some(part) = self.escape.meaning(next) {
+                sink(part);
+            }
             self.escape = self.escape.after(next);
         }
     }
 }
 
 impl Escape {
+    /// What an escape that ends with this character does to the line.
+    fn meaning(self, last: char) -> Option<Part<'static>> {
+        let Self::Control { parameter } = self else { return None };
+        match (last, parameter) {
+            ('K', 0) => Some(Part::EraseToEnd),
+            ('K', 2) => Some(Part::EraseLine),
+            ('G', column) => Some(Part::Column(column.saturating_sub(1))),
+            _ => None,
+        }
+    }
+
     fn after(self, next: char) -> Self {
         match (self, next) {
             // Parameters and intermediates continue the sequence. Anything else ends it or breaks it off.
-            (Self::Begun, '[') | (Self::Control, '\u{20}'..='\u{3f}') => Self::Control,
+            (Self::Control { parameter }, '0'..='9') => {
+                let digit = next.to_digit(10).unwrap_or(0);
+                Self::Control { parameter: parameter.saturating_mul(10).saturating_add(digit) }
+            }
+            (Self::Begun, '[') | (Self::Control { .. }, '\u{20}'..='\u{3f}') => Self::Control { parameter: 0 },
             (Self::Begun, ']' | 'P' | 'X' | '^' | '_') => Self::Text { length: 0, closing: false },
             (Self::Begun, ' '..='/') => Self::Designation,
-            (Self::Begun | Self::Control, '\u{1b}') => Self::Begun,
+            (Self::Begun | Self::Control { .. }, '\u{1b}') => Self::Begun,
             (Self::Text { length, .. }, '\u{1b}') => Self::Text { length, closing: true },
             (Self::Text { closing: true, .. }, _) | (Self::Text { .. }, '\u{7}') => Self::None,
             (Self::Text { length, .. }, _) if length < LONGEST_ESCAPE_TEXT => {
@@ -105,19 +135,10 @@ impl Escape {
     }
 }
 
-/// The cleaned text of one whole piece.
-pub fn clean(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
-    let mut cleaner = Cleaner::default();
-    cleaner.push(bytes, &mut |part| text.push_str(part));
-    cleaner.finish(&mut |part| text.push_str(part));
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::clean;
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn escapes_go_and_everything_else_stays() {
@@ -143,27 +164,5 @@ mod tests {
     fn an_unclosed_title_does_not_swallow_the_rest_of_the_output() {
         let bytes = [b"\x1b]0;".as_slice(), &[b'x'; LONGEST_ESCAPE_TEXT + 1], b"\nvisible\n"].concat();
         assert!(clean(&bytes).ends_with("visible\n"));
-    }
-
-    proptest! {
-        #[test]
-        fn where_the_pipe_cuts_makes_no_difference(bytes: Vec<u8>, cuts: Vec<prop::sample::Index>) {
-            let mut pieces = Cleaner::default();
-            let mut text = String::new();
-            let mut at: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
-            at.sort_unstable();
-            let mut from = 0;
-            for to in at.into_iter().chain([bytes.len()]) {
-                pieces.push(&bytes[from..to], &mut |part| text.push_str(part));
-                from = to;
-            }
-            pieces.finish(&mut |part| text.push_str(part));
-            prop_assert_eq!(text, clean(&bytes));
-        }
-
-        #[test]
-        fn text_without_escapes_is_what_lossy_decoding_gives(bytes in prop::collection::vec(any::<u8>().prop_filter("no ESC", |b| *b != 0x1b), 0..200)) {
-            prop_assert_eq!(clean(&bytes), String::from_utf8_lossy(&bytes));
-        }
     }
 }
