@@ -158,6 +158,6 @@ fn a_keeper_does_not_look_at_processes_of_others() {
         (0..500).map(|_| std::process::Command::new("sleep").arg("1000").spawn().unwrap()).collect();
     let in_a_crowd = per_check();
     strangers.iter_mut().for_each(|stranger| stranger.kill().unwrap());
-    strangers.iter_mut().for_each(|stranger| drop(stranger.wait().unwrap()));
+    strangers.iter_mut().for_each(|stranger| assert!(!stranger.wait().unwrap().success()));
     assert!(in_a_crowd < alone * 4, "{in_a_crowd} ns among 500 others, {alone} ns alone");
 }
