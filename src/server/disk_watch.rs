@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::Session;
 
-/// Between two measurements, at least. A large directory is measured less often, so that this costs little.
+/// Between two measurements, at least. A large directory is measured less often, so that this costs little, and so is one
+/// that does not change.
 const PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const UNCHANGED_PAUSE: Duration = Duration::from_secs(8);
 const SHARE: u32 = 20;
 
 /// Measures again and again until nothing runs any more. If the directory is too large and still grows, the process that
@@ -35,8 +37,9 @@ pub fn start(session: &Arc<Session>) {
             if !more {
                 return;
             }
+            let least = if size == before { (pause * 2).min(UNCHANGED_PAUSE) } else { PAUSE };
+            pause = (begun.elapsed() * SHARE).clamp(least, LONGEST_PAUSE);
             before = size;
-            pause = (begun.elapsed() * SHARE).clamp(PAUSE, LONGEST_PAUSE);
         }
     });
 }

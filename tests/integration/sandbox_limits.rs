@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Inside, Level, Pending, Reply, everywhere, until};
+use crate::support::{Client, Inside, Level, Pending, Reply, StartOptions, World, descendants, everywhere, until};
 
 #[test]
 fn a_fork_bomb_ends_and_the_session_goes_on() {
@@ -65,6 +65,22 @@ fn files_in_shared_memory_leave_room_to_remove_them() {
 }
 
 #[test]
+fn memory_is_counted_where_proc_hides_other_processes() {
+    let world = World::new();
+    let config = world.outside().join("config.toml");
+    std::fs::write(&config, "[sandbox]\nlevel = \"landlock\"\n[sandbox.limits]\nmemory = \"200MB\"\n").unwrap();
+    let hidden = "mount -t proc -o hidepid=invisible proc /proc && exec \"$0\" \"$@\"";
+    let words = ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "sh", "-c", hidden];
+    let command = world.command_by(&words, &["--config", config.to_str().unwrap()]);
+    let mut server = Client::connect(command, StartOptions::default());
+    let hog = "exec python3 -c 'import time; a = [bytearray(10 << 20) for _ in range(60)]; time.sleep(60)'";
+    let text = server.bash(hog).ok();
+    assert!(text.contains("sandbox.limits.memory is 200 MB"), "{text}");
+    let reply = server.bash("sleep 1000 & echo $!");
+    assert_eq!(reply.field("background_pids"), Some(reply.stdout().trim().to_owned()));
+}
+
+#[test]
 fn a_disk_filler_ends_at_the_largest_file() {
     everywhere("[sandbox.limits]\nfile = \"1MB\"", &[], |inside| {
         let reply = inside.bash("head -c 2M /dev/zero > big");
@@ -112,4 +128,36 @@ fn a_command_that_fills_the_temporary_directory_is_killed() {
         assert!(text.contains("sandbox.limits.disk is 100 MB; remove files from $TMPDIR"), "{text}");
         inside.does("sleep 2.5; rm $TMPDIR/full; sleep 1.5; echo > $TMPDIR/small");
     });
+}
+
+/// CPU time in nanoseconds that a process has used, and how often it has gone to sleep.
+fn effort(pid: u32) -> (u64, u64) {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
+    let status = read("status");
+    let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
+    (read("schedstat").split(' ').next().unwrap().parse().unwrap(), waits.trim().parse().unwrap())
+}
+
+#[test]
+fn a_keeper_does_not_look_at_processes_of_others() {
+    let mut inside = Inside::new(Level::Landlock, false, "", &[]);
+    inside.client.call("bash", json!({ "command": "sleep 1000", "run_in_background": true })).ok();
+    let named = |pid: &u32| {
+        std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "testudo-keeper")
+    };
+    let keeper = descendants(inside.client.pid()).into_iter().find(named).unwrap();
+    // The CPU time of one check, over a few of them.
+    let per_check = || {
+        let (time, waits) = effort(keeper);
+        let (later, checks) = until("a few checks", || Some(effort(keeper)).filter(|(_, now)| *now >= waits + 4));
+        (later - time) / (checks - waits)
+    };
+    per_check();
+    let alone = per_check();
+    let mut strangers: Vec<_> =
+        (0..500).map(|_| std::process::Command::new("sleep").arg("1000").spawn().unwrap()).collect();
+    let in_a_crowd = per_check();
+    strangers.iter_mut().for_each(|stranger| stranger.kill().unwrap());
+    strangers.iter_mut().for_each(|stranger| assert!(!stranger.wait().unwrap().success()));
+    assert!(in_a_crowd < alone * 4, "{in_a_crowd} ns among 500 others, {alone} ns alone");
 }
