@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::profiles::{Profiles, TooWeak};
 use super::{Notes, SpareKeeper};
@@ -115,6 +116,10 @@ impl KeeperLife {
 
     /// Ends them all, with everything they still run.
     pub async fn end(&self) {
-        *self.keepers.lock().await = Generations::default();
+        /// Whoever holds the lock makes a keeper, and may wait for a file system that does not answer.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        if let Ok(mut keepers) = tokio::time::timeout(PATIENCE, self.keepers.lock()).await {
+            *keepers = Generations::default();
+        }
     }
 }
