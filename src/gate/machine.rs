@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::base::search_path;
+use crate::base::{mounts, search_path};
 use crate::policy::ProgramLookup;
 
 /// Looks programs and paths up on the machine that the server runs on. It always uses the `PATH` that the server was
@@ -33,6 +33,10 @@ impl ProgramLookup for Machine {
     }
 
     fn real(&self, path: &Path) -> PathBuf {
+        // A file system that does not answer cannot be asked. A command that goes there does not come back either.
+        if !mounts::answers(path) {
+            return path.to_owned();
+        }
         let mut rest = Vec::new();
         for ancestor in path.ancestors() {
             if let Ok(real) = ancestor.canonicalize() {

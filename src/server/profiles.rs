@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Enforcement, SpareKeeper};
 use crate::base::locks::LockExt;
+use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::Totals;
@@ -208,7 +209,7 @@ impl Profiles {
 
 /// The directories that exist and do not lie inside another one of them.
 fn outermost<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-    let mut sorted: Vec<&PathBuf> = directories.filter(|path| path.is_dir()).collect();
+    let mut sorted: Vec<&PathBuf> = directories.filter(|path| mounts::answers(path) && path.is_dir()).collect();
     sorted.sort();
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {

@@ -21,6 +21,7 @@ mod http;
 mod http_calls;
 mod http_questions;
 mod http_slow;
+mod hung_mount;
 mod kept_on_disk;
 mod launch;
 mod launch_descriptors;
