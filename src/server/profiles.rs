@@ -65,8 +65,7 @@ impl Profiles {
     pub fn new(config: &Config, directory: Option<&Path>) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own =
-            [Some(config.cache_dir.clone()), config.file.clone(), directory.map(Path::to_owned)].into_iter().flatten();
+        let own = config.secret_files().chain([&config.cache_dir]).map(PathBuf::as_path).chain(directory);
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),
