@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{Stop, ToolError};
+use crate::base::worker_threads;
 use crate::files::{FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session};
@@ -19,7 +20,7 @@ pub fn requested(context: &Context, session: &Session, path: &str) -> Result<Req
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
+    match worker_threads::run(work).await {
         Ok(result) => Ok(result?),
         Err(error) => Err(ToolError::new(format!("failed to finish: {error}"))),
     }
