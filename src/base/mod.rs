@@ -11,3 +11,4 @@ pub mod search_path;
 pub mod size;
 pub mod spelling;
 pub mod wildcard;
+pub mod worker_threads;

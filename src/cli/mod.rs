@@ -85,11 +85,31 @@ fn server(config: Config) -> anyhow::Result<Arc<Server>> {
     Ok(Server::new(config, crate::tools::TOOLS)?)
 }
 
+/// How many threads serve all calls. Work that blocks has threads of its own.
+const THREADS: usize = 2;
+
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     crate::exec::give_back_large_blocks();
+    crate::exec::survive_file_size_limit();
+    check_threads().context(
+        "failed to start a thread: the limit of processes is reached (ulimit -u, or --pids-limit of a container)",
+    )?;
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(THREADS)
         .enable_all()
         .build()
         .context("failed to start the runtime")
+}
+
+/// The runtime panics, or waits for ever, where it cannot start its threads.
+fn check_threads() -> std::io::Result<()> {
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = std::sync::Mutex::new(held);
+    std::thread::scope(|scope| {
+        let wait = || drop(held.lock().map(|held| held.recv()));
+        let started: std::io::Result<Vec<_>> =
+            (0..THREADS).map(|_| std::thread::Builder::new().spawn_scoped(scope, wait)).collect();
+        drop(hold);
+        started.map(drop)
+    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Stop, ToolError};
+use crate::base::worker_threads;
 use crate::files::{FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session, answers};
@@ -35,7 +36,7 @@ const LONGEST_WORK: Duration = Duration::from_secs(50);
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let Ok(ended) = tokio::time::timeout(LONGEST_WORK, tokio::task::spawn_blocking(work)).await else {
+    let Ok(ended) = tokio::time::timeout(LONGEST_WORK, worker_threads::run(work)).await else {
         return Err(ToolError::new(format!("the file system has not answered for {} s", LONGEST_WORK.as_secs()))
             .hint("It may still carry out the call. Look at the file before you try again."));
     };

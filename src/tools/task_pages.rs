@@ -1,5 +1,6 @@
 //! Parts of a stored output or a task: pages, tails and matches, with their line numbers in the header.
 
+use crate::base::worker_threads;
 use crate::exec::{Page, PageRequest, Recording, Streams, Task, page_of_text, read_page};
 use crate::server::{Session, StoredOutput};
 
@@ -59,7 +60,7 @@ pub fn keep_readable(text: &mut String, session: &Session, task: &Task) {
 }
 
 async fn read(recording: Recording, request: PageRequest) -> Result<Page, ToolError> {
-    let page = tokio::task::spawn_blocking(move || read_page(&recording, &request)).await;
+    let page = worker_threads::run(move || read_page(&recording, &request)).await;
     page.map_err(|error| ToolError::new(error.to_string()))?.map_err(|error| ToolError::new(error.to_string()))
 }
 

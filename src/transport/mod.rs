@@ -11,6 +11,7 @@
 //!   that its [`envelope`] shows.
 
 mod auth;
+mod borrowed_pipe;
 mod client_message;
 mod connections;
 mod elicitation;

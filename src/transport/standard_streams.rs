@@ -9,6 +9,8 @@ use rustix::fs::{FileType, fstat};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{UnixStream, unix::pipe};
 
+use super::borrowed_pipe::BorrowedPipe;
+
 type Input = Box<dyn AsyncRead + Send + Unpin>;
 type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
@@ -17,7 +19,11 @@ pub fn stdin() -> Input {
         Ok(match kind(io::stdin())? {
             // Opened again, because other processes may share the old file description. Making that one non-blocking
             // would surprise them.
-            FileType::Fifo => Box::new(pipe::OpenOptions::new().open_receiver("/proc/self/fd/0")?),
+            FileType::Fifo => match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
+                Ok(pipe) => Box::new(pipe),
+                // A pipe that another user made (setpriv, sudo) cannot be opened again.
+                Err(_) => Box::new(BorrowedPipe::new(io::stdin().as_fd().try_clone_to_owned()?)?),
+            },
             FileType::Socket => Box::new(socket(io::stdin())?),
             _ => Box::new(tokio::io::stdin()),
         })
@@ -28,7 +34,10 @@ pub fn stdin() -> Input {
 pub fn stdout() -> Output {
     let direct = || -> io::Result<Output> {
         Ok(match kind(io::stdout())? {
-            FileType::Fifo => Box::new(pipe::OpenOptions::new().open_sender("/proc/self/fd/1")?),
+            FileType::Fifo => match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
+                Ok(pipe) => Box::new(pipe),
+                Err(_) => Box::new(BorrowedPipe::new(io::stdout().as_fd().try_clone_to_owned()?)?),
+            },
             FileType::Socket => Box::new(socket(io::stdout())?),
             _ => Box::new(tokio::io::stdout()),
         })

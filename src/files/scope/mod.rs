@@ -25,4 +25,4 @@ pub use path_handle::PathHandle;
 pub use requested_path::RequestedPath;
 pub use root::Root;
 pub use scope::Scope;
-pub use target::{Target, sync_directory};
+pub use target::{Target, open_to_sync, sync};

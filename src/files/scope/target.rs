@@ -72,7 +72,7 @@ impl Target {
         let mut at = rustix::io::fcntl_dupfd_cloexec(&self.directory, 0)?;
         for name in &self.missing {
             match rustix::fs::mkdirat(&at, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) => sync_directory(at.as_fd())?,
+                Ok(()) => open_to_sync(at.as_fd())?.map_or(Ok(()), sync)?,
                 Err(Errno::EXIST) => {}
                 Err(error) => return Err(error),
             }
@@ -83,17 +83,22 @@ impl Target {
     }
 }
 
-/// Syncs a directory to disk: a new name in it survives a crash only after that.
-pub fn sync_directory(directory: BorrowedFd<'_>) -> rustix::io::Result<()> {
+/// Opens a directory for [`sync`]: a new name in it survives a crash only after that. `None` if the user may write into the
+/// directory but not list it.
+pub fn open_to_sync(directory: BorrowedFd<'_>) -> rustix::io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     match rustix::fs::openat(directory, ".", flags, Mode::empty()) {
-        Ok(readable) => match rustix::fs::fsync(readable) {
-            // Some file systems have nothing to sync for a directory.
-            Err(Errno::INVAL | Errno::ROFS) => Ok(()),
-            other => other,
-        },
-        // A user may be allowed to write into a directory but not to list it.
-        Err(Errno::ACCESS) => Ok(()),
+        Ok(readable) => Ok(Some(readable)),
+        Err(Errno::ACCESS) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+/// Writes a file or directory through to the disk.
+pub fn sync(file: impl AsFd) -> rustix::io::Result<()> {
+    match rustix::fs::fsync(file) {
+        // Some file systems have nothing to sync.
+        Err(Errno::INVAL | Errno::ROFS | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(()),
+        other => other,
     }
 }

@@ -103,7 +103,7 @@ fn attempt<T, R>(
         let directory =
             target.make_parents().map_err(|error| FileError::os("make the directories of", requested, error))?;
         let outcome = atomic::write(directory.as_fd(), target.name(), &content, None, || true).map_err(failed)?;
-        return Ok(finish(outcome, requested, 1, content, decision)?);
+        return Ok(finish(outcome, 1, content, decision));
     };
     // Nothing is written through this handle. Write access is still asked for, so that a file that may not be written is not
     // replaced either.
@@ -130,18 +130,12 @@ fn attempt<T, R>(
     let replaced = Replaced { file: &file, stat: &stat };
     let outcome =
         atomic::write(target.directory(), target.name(), &content, Some(&replaced), unchanged).map_err(failed)?;
-    Ok(finish(outcome, requested, stat.st_nlink, content, decision)?)
+    Ok(finish(outcome, stat.st_nlink, content, decision))
 }
 
-fn finish<T>(
-    outcome: Outcome,
-    requested: &str,
-    links: u64,
-    content: Vec<u8>,
-    decision: T,
-) -> Result<Option<Updated<T>>, FileError> {
-    let Outcome::Written { file, lost } = outcome else { return Ok(None) };
-    let stat = rustix::fs::fstat(&file).map_err(|error| FileError::os("look at", requested, error))?;
+/// `None` if another writer was faster.
+fn finish<T>(outcome: Outcome, links: u64, content: Vec<u8>, decision: T) -> Option<Updated<T>> {
+    let Outcome::Written { stat, lost, unsynced } = outcome else { return None };
     let mut notes = Vec::new();
     if links > 1 {
         notes.push(format!(
@@ -151,7 +145,13 @@ fn finish<T>(
     if !lost.is_empty() {
         notes.push(format!("Not kept, because the server lacks the rights: {}.", lost.join(", ")));
     }
-    Ok(Some(Updated { content, stat, notes, decision }))
+    if let Some(error) = unsynced {
+        notes.push(format!(
+            "The content is in place, but the directory could not be synced to disk ({error}). After a power failure the \
+             old content may be back."
+        ));
+    }
+    Some(Updated { content, stat, notes, decision })
 }
 
 fn lock(file: &File) {

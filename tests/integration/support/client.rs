@@ -51,7 +51,23 @@ pub struct Pending {
 }
 
 impl Client {
-    pub fn connect(mut command: Command, options: StartOptions) -> Self {
+    #[track_caller]
+    pub fn connect(command: Command, options: StartOptions) -> Self {
+        let mut client = Self::start_server(command, options);
+        let hello = client.greet().result();
+        client.greeted(hello);
+        client
+    }
+
+    /// `None` if the server ends before it answers, because it lacks something that it cannot start without.
+    pub fn connect_if_it_starts(command: Command) -> Option<Self> {
+        let mut client = Self::start_server(command, StartOptions::default());
+        let answer = client.greet().answer.recv().ok()?;
+        client.greeted(answer["result"].clone());
+        Some(client)
+    }
+
+    fn start_server(mut command: Command, options: StartOptions) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let input = Arc::new(Mutex::new(child.stdin.take()));
         let waiting = Arc::new(Mutex::new(HashMap::new()));
@@ -68,25 +84,28 @@ impl Client {
                 kept.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
             }
         });
-        let mut client = Self { child, input, waiting, notifications, log, options, next_id: 0, hello: Value::Null };
-        client.hello = client.greet();
-        client
+        Self { child, input, waiting, notifications, log, options, next_id: 0, hello: Value::Null }
     }
 
-    fn greet(&mut self) -> Value {
+    fn greet(&mut self) -> Pending {
         if self.options.modern {
-            return self.request("server/discover", json!({}));
+            return self.send_request("server/discover", json!({}));
         }
-        let hello = self.request(
+        self.send_request(
             "initialize",
             json!({
                 "protocolVersion": "2025-11-25",
                 "capabilities": self.options.capabilities,
                 "clientInfo": {"name": "test", "version": "1"},
             }),
-        );
-        self.notify("notifications/initialized", json!({}));
-        hello
+        )
+    }
+
+    fn greeted(&mut self, hello: Value) {
+        self.hello = hello;
+        if !self.options.modern {
+            self.notify("notifications/initialized", json!({}));
+        }
     }
 
     pub fn pid(&self) -> u32 {
