@@ -51,7 +51,8 @@ impl Profiles {
     pub fn new(config: &Config) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own = [Some(config.cache_dir.clone()), config.file.clone()].into_iter().flatten();
+        let own =
+            [Some(config.cache_dir.clone()), Some(config.state_dir.clone()), config.file.clone()].into_iter().flatten();
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),
