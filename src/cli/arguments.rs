@@ -31,17 +31,17 @@ pub enum Command {
     /// Judge a command line without running it, and show the verdict, the rule and the commands found in it
     #[command(
         after_help = "Exit code: 0 if the command would run, 1 if the person would be asked, 2 if it is denied.\n\n\
-                            Example:\n  testudo explain --deny rm 'ls | xargs rm'"
+                            Examples:\n  testudo explain --deny rm 'ls | xargs rm'\n  testudo explain @safe"
     )]
     Explain {
-        /// Shell text, as for the bash tool
+        /// Shell text, as for the bash tool, or `@safe` for the list of commands that only look
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         text: String,
         /// Print the judgement as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Take back approvals that were given in running servers; `testudo doctor` lists them
+    /// Take back approvals that were given in running servers or for good; `testudo doctor` lists them
     #[command(after_help = "Examples:\n  testudo revoke 3fa29c\n  testudo revoke all")]
     Revoke {
         /// The id of an approval, or `all`

@@ -33,7 +33,7 @@ pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow:
         }
         Err(Stop::Error(error)) => (format!("ERR {error}"), ExitCode::FAILURE),
         // The gate refuses where nobody can be asked, as here.
-        Err(Stop::Ask(question)) => (format!("ERR {}", question.message), ExitCode::FAILURE),
+        Err(Stop::Ask(question)) => (format!("ERR {}", question.form.message), ExitCode::FAILURE),
     };
     print(&text)?;
     Ok(code)

@@ -44,7 +44,7 @@ fn enforcement(server: &Server, found: &Enforcement) -> String {
         text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
     }
     text.extend(advice(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
-    for (index, line) in approvals::lines(&approvals::given(&config.cache_dir)).iter().enumerate() {
+    for (index, line) in approvals::lines(&approvals::given(config)).iter().enumerate() {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }
     text

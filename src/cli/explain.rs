@@ -1,4 +1,4 @@
-//! `testudo explain`: the verdict on a command line and the reasons for it. Nothing is run.
+//! `testudo explain`: the verdict on a command line and the reasons for it, or the commands of `@safe`. Nothing is run.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -6,18 +6,32 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::approvals;
-use super::output::print;
+use super::output::{print, print_error};
 use crate::gate::ledger::Approval;
-use crate::policy::{Judgement, Subject};
+use crate::policy::{Judgement, Subject, Verdict, safe};
 use crate::server::Server;
 
 /// Exits with 0 if the command would run, 1 if the person would be asked, 2 if it is denied, so that scripts can test a
 /// policy.
 pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitCode> {
+    if text.trim() == safe::NAME {
+        print(&safe::lines().join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let cwd = &server.config().directories.project_dir();
     let surroundings = server.surroundings(&server.workplace(&[]));
-    let judgement = server.gate().judge(&Subject::ShellText { text, cwd, search_path: None }, &surroundings);
-    let approvals = approvals::given(&server.config().cache_dir);
+    let subject = Subject::ShellText { text, cwd, search_path: None };
+    let mut judgement = server.gate().judge(&subject, &surroundings);
+    if !server.gate().policy().has_sources() {
+        match server.gate().parsed(text, &subject, &surroundings) {
+            Ok(commands) => judgement.commands = commands,
+            Err(opaque) => {
+                print_error(&format!("testudo: bash could not run this text: {opaque}"));
+                return Ok(ExitCode::from(Verdict::Deny as u8));
+            }
+        }
+    }
+    let approvals = approvals::given(server.config());
     if json {
         print(&serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?)?;
     } else {
@@ -43,6 +57,10 @@ fn explanation(judgement: &Judgement, rules: &[String], approvals: &[String]) ->
     }
     if let Some(change) = &judgement.change {
         text.push_str(&format!("change    {change}\n"));
+    }
+    if !judgement.grants.is_empty() {
+        let grants: Vec<String> = judgement.grants.iter().map(ToString::to_string).collect();
+        text.push_str(&format!("grants    {}\n", grants.join(", ")));
     }
     if let Some(canonical) = &judgement.canonical {
         text.push_str(&format!("runs as   {canonical}\n"));

@@ -70,7 +70,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start_quiet(&config);
             explain::run(&server(config)?, &text, json)
         }
-        Command::Revoke { ids } => approvals::revoke(&config.cache_dir, &ids),
+        Command::Revoke { ids } => approvals::revoke(&config, &ids),
         Command::Doctor => {
             runtime()?.block_on(doctor::run(config))?;
             Ok(ExitCode::SUCCESS)

@@ -59,8 +59,8 @@ impl Action for WriteFile {
     }
 
     fn preview(&self) -> Preview {
-        let change = self.protected.as_ref().map(|protected| format!("\n{}", protected.change)).unwrap_or_default();
-        Preview { text: self.summary() + &change, cwd: None, description: None }
+        let content = self.protected.as_ref().map(|protected| protected.change.clone());
+        Preview { text: self.summary(), content, ..Preview::default() }
     }
 }
 

@@ -1,5 +1,6 @@
-use super::{Decision, Machine, Permitted, Question, Surroundings};
-use crate::policy::{Action, Judgement, Policy, Subject, Verdict};
+use super::{Answer, Decision, Machine, Permitted, Question, Surroundings, Topic};
+use crate::policy::shell::Opaque;
+use crate::policy::{Action, Finding, Judgement, Policy, Subject, Verdict};
 
 /// Judges actions by the policy and makes permits.
 #[derive(Debug)]
@@ -12,13 +13,40 @@ pub struct Gate {
 #[derive(Clone, Debug, thiserror::Error, Eq, PartialEq)]
 pub enum Refusal {
     #[error("refused by policy: {summary}: {reason}")]
-    Denied { summary: String, reason: String, change: Option<String> },
-    #[error("refused: {summary}: {reason}, and there is nobody to ask")]
-    NobodyToAsk { summary: String, reason: String, change: Option<String> },
+    Denied { summary: String, reason: String, way_out: WayOut },
+    #[error("refused: {summary}: {reason}, and there is nobody to ask: this client cannot ask{}", .way_out.permit())]
+    NobodyToAsk { summary: String, reason: String, way_out: WayOut },
     #[error("refused by the user: {summary}")]
     ByThePerson { summary: String },
-    #[error("refused: {summary}: it needs an approval, and {why}")]
-    CannotBeAsked { summary: String, why: &'static str },
+    #[error("refused: {summary}: it needs an approval, and {why}{}", .way_out.permit())]
+    CannotBeAsked { summary: String, why: String, way_out: WayOut },
+}
+
+/// What the user can do about a refusal.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct WayOut {
+    /// The flags that would permit it.
+    permit: Option<String>,
+    pub change: Option<String>,
+}
+
+impl WayOut {
+    fn new(judgement: &Judgement) -> Self {
+        let flag = |words: &&str| {
+            let plain = words.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte));
+            if plain { format!("--allow {words}") } else { format!("--allow '{words}'") }
+        };
+        let flags = judgement.permits().map(|words| words.iter().map(flag).collect::<Vec<_>>().join(" "));
+        // An `--allow` does not end a rule that asks.
+        let replaced = judgement.rule.as_ref().filter(|_| judgement.verdict == Verdict::Ask);
+        let replaced = replaced.map(|rule| format!(" in place of {rule}")).unwrap_or_default();
+        let permit = flags.map(|flags| format!("; `{flags}` would permit it{replaced}"));
+        Self { permit, change: judgement.change.clone() }
+    }
+
+    fn permit(&self) -> &str {
+        self.permit.as_deref().unwrap_or_default()
+    }
 }
 
 /// What the gate decides about an action.
@@ -33,7 +61,7 @@ pub enum Ruling<A> {
 pub struct Pending<A> {
     action: A,
     pub question: Question,
-    change: Option<String>,
+    way_out: WayOut,
 }
 
 impl Gate {
@@ -50,6 +78,11 @@ impl Gate {
         self.policy.judge(subject, &surroundings.scene(subject), &self.machine)
     }
 
+    /// What is in a text, for `testudo explain` without rules. `Err` if bash could not run it.
+    pub fn parsed(&self, text: &str, subject: &Subject<'_>, place: &Surroundings) -> Result<Vec<Finding>, Opaque> {
+        Policy::parsed(text, &place.scene(subject), &self.machine)
+    }
+
     /// `confirm` turns an allow into an ask.
     pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Ruling<A> {
         let mut judgement = self.judge(&action.subject(), surroundings);
@@ -63,36 +96,47 @@ impl Gate {
                 if let Some(canonical) = judgement.canonical {
                     action.replace_text(canonical);
                 }
-                Ruling::Permitted(Permitted::new(action))
+                Ruling::Permitted(Permitted::new(action, judgement.grants))
             }
             Verdict::Ask => {
-                let question = Question::new(action.preview(), &judgement);
-                Ruling::Ask(Pending { action, question, change: judgement.change })
+                let file = matches!(action.subject(), Subject::Write { .. });
+                let topic = if file { Topic::File } else { Topic::Command };
+                let project = Some(surroundings.project_dir.clone()).filter(|_| !file && surroundings.keeps_approvals);
+                let question = Question::new(topic, action.preview(), &judgement, project);
+                Ruling::Ask(Pending { action, question, way_out: WayOut::new(&judgement) })
             }
             Verdict::Deny => Ruling::Refused(Refusal::Denied {
                 summary: action.summary(),
+                way_out: WayOut::new(&judgement),
                 reason: judgement.reason,
-                change: judgement.change,
             }),
         }
     }
 }
 
 impl<A: Action> Pending<A> {
-    /// Applies the person's decision about this action.
-    pub fn decided(self, decision: Decision) -> Result<Permitted<A>, Refusal> {
-        match decision {
-            Decision::Deny => Err(Refusal::ByThePerson { summary: self.action.summary() }),
-            Decision::Once | Decision::Session | Decision::Program => Ok(Permitted::new(self.action)),
+    /// An earlier approval covers this action.
+    pub fn approved(self) -> Permitted<A> {
+        Permitted::new(self.action, self.question.grants)
+    }
+
+    /// Applies what came back about this action. Only a choice that was offered, and that is a yes, permits it.
+    pub fn answered(self, answer: &Answer) -> Result<Permitted<A>, Refusal> {
+        match answer {
+            Answer::Chosen(decision) if *decision != Decision::Deny && self.question.offers(*decision) => {
+                Ok(self.approved())
+            }
+            answer if answer.is_a_persons_no() => Err(Refusal::ByThePerson { summary: self.action.summary() }),
+            answer => Err(self.cannot_be_asked(answer.in_words())),
         }
     }
 
     pub fn nobody_to_ask(self) -> Refusal {
         let summary = self.action.summary();
-        Refusal::NobodyToAsk { summary, reason: self.question.reason, change: self.change }
+        Refusal::NobodyToAsk { summary, reason: self.question.reason, way_out: self.way_out }
     }
 
-    pub fn cannot_be_asked(self, why: &'static str) -> Refusal {
-        Refusal::CannotBeAsked { summary: self.action.summary(), why }
+    pub fn cannot_be_asked(self, why: impl Into<String>) -> Refusal {
+        Refusal::CannotBeAsked { summary: self.action.summary(), why: why.into(), way_out: self.way_out }
     }
 }

@@ -14,6 +14,8 @@ pub struct Surroundings {
     pub writable: Vec<PathBuf>,
     /// Directories in which commands can replace programs, besides the writable ones: the rest of the scope.
     pub replaceable: Vec<PathBuf>,
+    /// Whether approvals can be kept for good: commands and file tools must be unable to write them.
+    pub keeps_approvals: bool,
     /// Names that commands may not write unasked: `sandbox.protect`.
     pub protected: Arc<Names>,
     /// The `PATH` of a session that has not changed it.

@@ -27,7 +27,7 @@ pub trait Action: Send + Sync {
     fn summary(&self) -> String;
     /// What a person sees who is asked about the action.
     fn preview(&self) -> Preview {
-        Preview { text: self.summary(), cwd: None, description: None }
+        Preview { text: self.summary(), ..Preview::default() }
     }
     /// Replaces the text to run by the text that was judged, written out again. Only shell text has one.
     fn replace_text(&mut self, _canonical: String) {}
@@ -37,8 +37,20 @@ pub trait Action: Send + Sync {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Preview {
     pub text: String,
+    /// What would be written, for a file.
+    pub content: Option<String>,
     pub cwd: Option<PathBuf>,
     pub description: Option<String>,
+}
+
+impl Preview {
+    /// The text and the content, for an answer that is bound to exactly these.
+    pub fn whole(&self) -> String {
+        match &self.content {
+            Some(content) => format!("{}\n{content}", self.text),
+            None => self.text.clone(),
+        }
+    }
 }
 
 /// Run one program without a shell.
@@ -58,7 +70,7 @@ impl Action for RunWords {
     }
 
     fn preview(&self) -> Preview {
-        Preview { text: self.words.join(" "), cwd: Some(self.cwd.clone()), description: None }
+        Preview { text: self.words.join(" "), cwd: Some(self.cwd.clone()), ..Preview::default() }
     }
 }
 
@@ -83,7 +95,8 @@ impl Action for RunCommand {
     }
 
     fn preview(&self) -> Preview {
-        Preview { text: self.command.clone(), cwd: Some(self.cwd.clone()), description: self.description.clone() }
+        let (text, cwd) = (self.command.clone(), Some(self.cwd.clone()));
+        Preview { text, cwd, description: self.description.clone(), content: None }
     }
 
     fn replace_text(&mut self, canonical: String) {

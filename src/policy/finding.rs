@@ -57,7 +57,7 @@ impl Finding {
         let reason = if rule.reason.is_empty() { named } else { rule.reason.clone() };
         let change = match rule.verdict {
             Verdict::Allow => None,
-            Verdict::Ask => Some(format!("a person has to approve it; the rule is {}", rule.origin)),
+            Verdict::Ask => Some(format!("a person has to approve it, or the rule {} has to go", rule.origin)),
             Verdict::Deny => Some(format!("remove the rule {}", rule.origin)),
         };
         // The rule's own words: an `--allow` of fewer commands would not end this rule.

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::gate::Decision;
+use crate::gate::{Answer, Form};
 
 /// How a client can be asked about an action.
 #[derive(Clone, Default)]
@@ -15,21 +15,21 @@ pub enum Asker {
     Later(Option<GivenAnswer>),
 }
 
-/// Shows a question to the person. Any failure counts as `deny`.
-pub type AskNow = Arc<dyn Fn(String) -> Pin<Box<dyn Future<Output = Decision> + Send>> + Send + Sync>;
+/// Shows a question to the person. Only a choice in the answer can be a yes.
+pub type AskNow = Arc<dyn Fn(Form) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
 
 /// An answer that came with a repeated call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct GivenAnswer {
     /// What it was given for: see [`OpenQuestion::binding`].
     pub binding: String,
-    pub decision: Decision,
+    pub answer: Answer,
 }
 
 /// A question that the client has to carry to its person.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct OpenQuestion {
-    pub message: String,
+    pub form: Form,
     /// Names the exact action, its directory and its session. An answer with another binding does not count.
     pub binding: String,
 }

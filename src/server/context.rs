@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
 use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
-use crate::gate::{Decision, Permitted, Question, Ruling};
+use crate::gate::{Answer, Permitted, Question, Ruling};
 use crate::policy::Action;
 
 /// One request for a tool, as the transport understood it.
@@ -71,26 +71,29 @@ impl Context {
         };
         let question = pending.question.clone();
         if session.approvals().cover(&question) {
-            return Ok(pending.decided(Decision::Session)?);
+            return Ok(pending.approved());
         }
         if !self.asker.can_ask() {
             return Err(pending.nobody_to_ask().into());
         }
-        let Some(message) = question.message() else {
+        let Some(form) = question.form() else {
             return Err(pending.cannot_be_asked("it is too long to be read by a person").into());
         };
-        let decision = match &self.asker {
-            Asker::Later(Some(given)) if given.binding == binding(session, &question) => given.decision,
+        let answer = match &self.asker {
+            Asker::Later(Some(given)) if given.binding == binding(session, &question) => given.answer.clone(),
             _ if !session.approvals().may_ask() => {
                 return Err(pending.cannot_be_asked("too many questions were asked in the last minute").into());
             }
-            Asker::Now(ask) => ask(message).await,
+            Asker::Now(ask) => ask(form).await,
             Asker::Later(_) | Asker::Nobody => {
-                return Err(Stop::Ask(Box::new(OpenQuestion { message, binding: binding(session, &question) })));
+                return Err(Stop::Ask(Box::new(OpenQuestion { form, binding: binding(session, &question) })));
             }
         };
-        session.approvals().take(&question, decision);
-        Ok(pending.decided(decision)?)
+        let permitted = pending.answered(&answer)?;
+        if let Answer::Chosen(decision) = answer {
+            session.approvals().take(&question, decision);
+        }
+        Ok(permitted)
     }
 
     /// The named session of this client, or its default one.
@@ -154,5 +157,5 @@ impl Context {
 
 /// Names the exact text, directory and session, so that an answer fits no other question.
 fn binding(session: &Session, question: &Question) -> String {
-    format!("{}\n{:?}\n{}", session.nonce(), question.preview.cwd, question.preview.text)
+    format!("{}\n{:?}\n{}", session.nonce(), question.preview.cwd, question.preview.whole())
 }

@@ -131,13 +131,12 @@ impl From<Refusal> for ToolError {
     fn from(refusal: Refusal) -> Self {
         let text = refusal.to_string();
         let (hint, change) = match refusal {
-            Refusal::Denied { change, .. } => ("The user can change that; until then, do without it.", change),
-            Refusal::NobodyToAsk { change, .. } => ("The user can allow it with --allow or [policy] allow.", change),
+            Refusal::Denied { way_out, .. } => ("The user can change that; until then, do without it.", way_out.change),
+            Refusal::NobodyToAsk { way_out, .. } | Refusal::CannotBeAsked { way_out, .. } => {
+                ("Nothing was run. The user can allow it with --allow or [policy] allow.", way_out.change)
+            }
             Refusal::ByThePerson { .. } => {
                 ("Nothing was run. Do without it, or ask the user what they would prefer.", None)
-            }
-            Refusal::CannotBeAsked { .. } => {
-                ("Nothing was run. The user can allow it with --allow or [policy] allow.", None)
             }
         };
         let change = change.map(|change| format!("What would change it: {change}."));

@@ -30,6 +30,8 @@ pub struct Server {
     spare: Arc<SpareKeeper>,
     names: Arc<ProtectedNames>,
     clients: Arc<Clients>,
+    /// Approvals that are for good.
+    kept: Ledger,
 }
 
 /// Why a call got no tool result at all.
@@ -47,6 +49,11 @@ impl Server {
         exec::raise_descriptor_limit();
         let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
         let directory = ServerDirectory::open(&config.cache_dir, budget, limits);
+        // The directory must be there before the first keeper hides it. Otherwise a command could make it.
+        let kept = Ledger::below(&config.state_dir).unwrap_or_else(|error| {
+            tracing::warn!(directory = %config.state_dir.display(), %error, "approvals cannot be kept for good");
+            Ledger::default()
+        });
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
             gate: Gate::new(policy, Machine::new(variable(&initial, "PATH").unwrap_or_default())),
@@ -59,6 +66,7 @@ impl Server {
             spare: Arc::default(),
             names: Arc::new(ProtectedNames::new(&config.sandbox)),
             clients: Arc::default(),
+            kept,
             config,
         }))
     }
@@ -188,6 +196,7 @@ impl Server {
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
             replaceable: workplace.directories.clone(),
+            keeps_approvals: !workplace.contains(&self.config.state_dir),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
             protected: self.names.names().clone(),
         }
@@ -207,7 +216,7 @@ impl Server {
             names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone(), notes.clone())),
             keepers,
             notes,
-            approvals: Approvals::new(Ledger::new(self.directory.approvals()), name),
+            approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
             directory,
         };
         Session::new(workplace.unwrap_or_else(|| self.workplace(&[])), equipment)

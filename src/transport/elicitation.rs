@@ -1,14 +1,14 @@
 //! The form in which a person is asked about an action, and how the filled-in form is read.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
-use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema};
+use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ProtocolVersion};
 use rmcp::service::{Peer, RequestContext};
 use serde_json::json;
 
-use crate::gate::Decision;
+use crate::gate::{Answer, Decision, Form};
 use crate::server::Asker;
 
 /// How long a person may take to decide.
@@ -23,41 +23,50 @@ pub fn is_supported(context: &RequestContext<RoleServer>) -> bool {
 /// Asks by a request of ours while the call waits, as protocol versions up to 2025-11-25 do.
 pub fn ask_now(peer: &Peer<RoleServer>) -> Asker {
     let peer = peer.clone();
-    Asker::Now(Arc::new(move |message| {
+    Asker::Now(Arc::new(move |form| {
         let peer = peer.clone();
         Box::pin(async move {
-            let Some(form) = form(message) else { return Decision::Deny };
-            match peer.create_elicitation_with_timeout(form, Some(PATIENCE)).await {
-                Ok(result) => decision(&result),
+            let version = peer.peer_info().map(|info| info.protocol_version.clone());
+            let titled = version.is_some_and(|version| version >= ProtocolVersion::V_2025_11_25);
+            let Some(request) = request(form, titled) else { return Answer::Missing };
+            let asked = Instant::now();
+            match peer.create_elicitation_with_timeout(request, Some(PATIENCE)).await {
+                Ok(result) => answer(&result, asked.elapsed()),
                 Err(error) => {
                     tracing::warn!(%error, "the person did not answer a question, so it counts as denied");
-                    Decision::Deny
+                    Answer::Missing
                 }
             }
         })
     }))
 }
 
-pub fn form(message: String) -> Option<ElicitRequestParams> {
-    let schema = json!({
-        "type": "object",
-        "properties": { FIELD: {
-            "type": "string",
-            "title": "Decision",
-            "description": "once; session: this exact command; program: these programs for this session; deny",
-            "enum": Decision::ALL.map(Decision::name),
-        } },
-        "required": [FIELD],
-    });
+/// The form as the protocol has it. Clients of 2025-11-25 and later show choices with titles.
+pub fn request(form: Form, titled: bool) -> Option<ElicitRequestParams> {
+    let Form { message, beside, choices } = form;
+    let names: Vec<&str> = choices.iter().map(|choice| choice.decision.name()).collect();
+    let mut field = json!({ "type": "string", "title": "Decision", "description": beside });
+    if titled {
+        let titles = choices.iter().map(|choice| json!({ "const": choice.decision.name(), "title": choice.title }));
+        field["oneOf"] = titles.collect();
+    } else {
+        let meanings: Vec<String> =
+            choices.iter().map(|choice| format!("{}: {}", choice.decision.name(), choice.title)).collect();
+        field["enum"] = json!(names);
+        field["description"] = json!(format!("{beside}. {}", meanings.join("; ")));
+    }
+    let schema = json!({ "type": "object", "properties": { FIELD: field }, "required": [FIELD] });
     let requested_schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
     Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
 }
 
-/// Anything but an accepted form with a valid choice is a denial.
-pub fn decision(result: &ElicitResult) -> Decision {
+/// What the client sent back, so long after it was asked.
+pub fn answer(result: &ElicitResult, after: Duration) -> Answer {
     let choice = result.content.as_ref().and_then(|content| content.get(FIELD)?.as_str());
-    match (&result.action, choice) {
-        (ElicitationAction::Accept, Some(choice)) => Decision::read(choice),
-        _ => Decision::Deny,
+    match &result.action {
+        ElicitationAction::Accept => choice.and_then(Decision::read).map_or(Answer::Unreadable, Answer::Chosen),
+        ElicitationAction::Decline => Answer::Dismissed { how: "decline", after },
+        ElicitationAction::Cancel => Answer::Dismissed { how: "cancel", after },
+        _ => Answer::Unreadable,
     }
 }

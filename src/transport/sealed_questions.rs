@@ -11,10 +11,10 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::elicitation::{FIELD, PATIENCE, decision, form};
+use super::elicitation::{FIELD, PATIENCE, answer, request};
 use super::used_nonces::UsedNonces;
 use crate::base::{locks::LockExt, random};
-use crate::gate::Decision;
+use crate::gate::Answer;
 use crate::server::{GivenAnswer, OpenQuestion};
 
 /// Holds the key of this process. A seal of another process does not open.
@@ -48,18 +48,20 @@ impl SealedQuestions {
     pub fn seal(&self, question: OpenQuestion) -> Option<InputRequiredResult> {
         let seal = Seal { binding: question.binding, nonce: random::hex::<32>(), made: self.begun.elapsed() };
         let state = self.codec.seal_json(&seal).ok()?;
-        let request = InputRequest::Elicitation(ElicitRequest::new(form(question.message)?));
-        Some(InputRequiredResult::new(Some(InputRequests::from([(FIELD.to_owned(), request)])), Some(state)))
+        let input = InputRequest::Elicitation(ElicitRequest::new(request(question.form, true)?));
+        Some(InputRequiredResult::new(Some(InputRequests::from([(FIELD.to_owned(), input)])), Some(state)))
     }
 
     /// The answer that a repeated call carries. The seal is used up even if the answer is malformed.
-    pub fn open(&self, request: &CallToolRequestParams) -> Option<GivenAnswer> {
-        let seal: Seal = self.codec.open_json(request.request_state.as_deref()?).ok()?;
-        if !self.used.locked().take(seal.nonce, seal.made, self.begun.elapsed()) {
+    pub fn open(&self, repeated: &CallToolRequestParams) -> Option<GivenAnswer> {
+        let seal: Seal = self.codec.open_json(repeated.request_state.as_deref()?).ok()?;
+        let now = self.begun.elapsed();
+        if !self.used.locked().take(seal.nonce, seal.made, now) {
             return None;
         }
-        let value = request.input_responses.as_ref()?.get(FIELD)?;
-        let decision = ElicitResult::deserialize(value).map_or(Decision::Deny, |result| decision(&result));
-        Some(GivenAnswer { binding: seal.binding, decision })
+        let value = repeated.input_responses.as_ref()?.get(FIELD)?;
+        let after = now.saturating_sub(seal.made);
+        let answer = ElicitResult::deserialize(value).map_or(Answer::Unreadable, |result| answer(&result, after));
+        Some(GivenAnswer { binding: seal.binding, answer })
     }
 }

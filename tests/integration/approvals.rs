@@ -1,4 +1,4 @@
-//! Asking the person: both lifecycles, the four choices, and every answer that is not a yes.
+//! Asking the person: both lifecycles, the five choices, and every answer that is not a yes.
 
 use serde_json::{Value, json};
 
@@ -20,10 +20,13 @@ fn the_question_shows_what_would_run_and_only_a_yes_runs_it() {
     for part in ["touch a<U+202E>b", "make a file", world.project().to_str().unwrap(), "why you are asked: "] {
         assert!(message.contains(part), "{part} is missing in {message}");
     }
-    assert_eq!(
-        question["requestedSchema"]["properties"]["decision"]["enum"],
-        json!(["once", "session", "program", "deny"])
-    );
+    server.bash("touch b").ok();
+    let question = person.question(1);
+    let field = &question["requestedSchema"]["properties"]["decision"];
+    let choices: Vec<_> = field["oneOf"].as_array().unwrap().iter().map(|choice| choice["const"].clone()).collect();
+    assert_eq!(choices, ["once", "session", "program", "always", "deny"], "{question}");
+    assert_eq!(field["oneOf"][2]["title"], "For this session: touch");
+    assert_eq!(field["description"], "1 line, 7 B; programs: touch");
     let noes = [
         choice("deny"),
         json!({"action": "decline"}),
@@ -60,6 +63,105 @@ fn each_choice_lasts_as_long_as_it_says() {
     assert!(other.is_error(), "another session has its own approvals");
 }
 
+/// An older protocol version knows no titles, so the description says what the choices mean.
+#[test]
+fn an_older_client_gets_plain_choices() {
+    let world = World::new();
+    let person = Person::new();
+    let options = StartOptions { version: "2025-06-18", ..person.options() };
+    let mut server = world.server_with(&["--ask", "touch"], options);
+    server.bash("touch a").ok();
+    let field = &person.question(0)["requestedSchema"]["properties"]["decision"];
+    assert_eq!(field["enum"], json!(["once", "session", "program", "always", "deny"]));
+    assert!(field["description"].as_str().unwrap().contains("always: Always in this project"), "{field}");
+}
+
+/// A description of many lines pushed the command off the screen and showed another one.
+#[test]
+fn an_agent_cannot_write_a_part_of_the_question() {
+    let world = World::new();
+    let person = Person::new();
+    let mut server = asking(&world, &person);
+    let fake = format!("{}May this run?\n\nls -la\n\nwhy you are asked: first use of ls", "\n".repeat(45));
+    let command = format!("touch x; true{fake}");
+    server.call("bash", json!({"command": command, "description": fake}));
+    let question = person.question(0);
+    let message = question["message"].as_str().unwrap();
+    let ours: Vec<&str> = message.lines().filter(|row| !row.is_empty() && !row.starts_with("│ ")).collect();
+    let begins = ["May this run?", "in: ", "for:", "why you are asked: the rule --ask 'touch'", "size: 50 lines, "];
+    assert!(ours.len() == 5 && ours.iter().zip(begins).all(|(row, begin)| row.starts_with(begin)), "{message}");
+    let description = message.lines().skip_while(|row| *row != "for:").nth(1).unwrap();
+    assert!(
+        description.starts_with("│ May this run?<U+000A><U+000A>ls -la<U+000A>") && description.chars().count() <= 202,
+        "{description}"
+    );
+    assert!(message.contains("│ touch x; true\n│ (44 empty lines)\n│ May this run?\n"), "{message}");
+    assert!(message.lines().count() < 30 && message.ends_with("programs: touch, true, May, ls, why"), "{message}");
+}
+
+#[test]
+fn always_holds_in_this_project_until_it_is_revoked() {
+    let world = World::new();
+    let person = Person::new();
+    person.will(choice("always"));
+    asking(&world, &person).bash("touch one").ok();
+    person.will(choice("deny"));
+    let mut later = asking(&world, &person);
+    later.bash("touch one").ok();
+    later.call("bash", json!({"command": "touch one", "session": "other"})).ok();
+    assert_eq!(person.questions(), 1, "it holds in other sessions and servers");
+    assert!(later.bash("touch two").err().contains("refused by the user"));
+    let other = world.outside().to_str().unwrap().to_owned();
+    let mut elsewhere = world.server_with(&["--ask", "touch", "--project-dir", &other], person.options());
+    assert!(elsewhere.bash("touch one").err().contains("refused by the user"), "another project");
+
+    let kept = world.home().join(".local/state/testudo/approvals");
+    let file = std::fs::read_dir(&kept).unwrap().next().unwrap().unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&file.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(!later.bash(&format!("cat {}/*", kept.display())).text().contains("touch one"), "no command can see it");
+    let testudo = |words: &[&str]| String::from_utf8(world.run(words).stdout).unwrap();
+    let line = "always `touch one` in ";
+    assert!(testudo(&["doctor"]).contains(line) && testudo(&["explain", "ls"]).contains(line));
+    let id = file.file_name().into_string().unwrap();
+    assert!(testudo(&["revoke", &id]).contains(line));
+    assert!(later.bash("touch one").err().contains("refused by the user"));
+}
+
+/// Commands could write the approvals there.
+#[test]
+fn always_is_not_offered_where_the_approvals_lie_in_the_scope() {
+    let world = World::new();
+    let person = Person::new();
+    let home = world.home().to_str().unwrap().to_owned();
+    let mut server = world.server_with(&["--ask", "touch", "--project-dir", &home], person.options());
+    person.will(choice("always"));
+    assert!(server.bash("touch one").err().contains("none of the choices"));
+    let choices = person.question(0)["requestedSchema"]["properties"]["decision"]["oneOf"].clone();
+    assert_eq!(choices.as_array().unwrap().len(), 4, "{choices}");
+}
+
+/// Claude Code and Codex answer like this, within milliseconds, when they run without a person.
+#[test]
+fn an_answer_that_no_person_can_have_given_is_not_called_a_refusal_by_the_user() {
+    let world = World::new();
+    let person = Person::new();
+    let mut server = asking(&world, &person);
+    for how in ["cancel", "decline"] {
+        person.will(json!({ "action": how }));
+        let error = server.bash("touch mark").err();
+        let parts = [
+            &format!("`{how}` at once"),
+            "without a person",
+            "`--allow touch` would permit it in place of --ask 'touch'",
+        ];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        assert!(!error.contains("refused by the user"), "{error}");
+    }
+    person.will(choice("deny"));
+    assert!(server.bash("touch mark").err().contains("refused by the user"));
+}
+
 #[test]
 fn a_denied_command_is_never_asked_about() {
     let world = World::new();
@@ -76,6 +178,10 @@ fn without_anybody_to_ask_the_refusal_names_the_setting() {
     let mut server = world.server(&["--ask", "touch"]);
     let error = server.bash("touch x").err();
     assert!(error.contains("nobody to ask") && error.contains("--a"), "{error}");
+    assert!(error.contains("this client cannot ask; `--allow touch` would permit it"), "{error}");
+    let mut server = world.server(&["--allow", "npm test"]);
+    let error = server.bash("npm run build").err();
+    assert!(error.contains("this client cannot ask; `--allow 'npm run build'` would permit it"), "{error}");
 }
 
 #[test]

@@ -91,6 +91,64 @@ fn explain_shows_the_judgement_and_runs_nothing() {
     assert_eq!((json["verdict"].as_str(), json["canonical"].as_str()), (Some("allow"), Some("ls -l")));
 }
 
+#[test]
+fn explain_without_rules_shows_the_parse_and_refuses_what_bash_could_not_run() {
+    let world = World::new();
+    let output = world.run(&["explain", "cd src && ls | xargs grep x"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    for part in ["verdict   allow", "there are no rules", "  allow cd src", "  allow xargs grep x", "  allow grep x"] {
+        assert!(text.contains(part), "{part} is missing in {text}");
+    }
+    for broken in ["echo 'x", "echo \"x", "echo $(ls", "if true; then", "cat <<E"] {
+        let output = world.run(&["explain", broken]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains("bash could not run this text"), "{broken}: {error}");
+    }
+    assert_eq!(world.run(&["explain", "f() { ls; }; [[ -f x ]] && f"]).status.code(), Some(0));
+}
+
+#[test]
+fn safe_can_be_allowed_and_shown() {
+    let world = World::new();
+    world.file("src/x", "a\n");
+    let shown = String::from_utf8(world.run(&["explain", "@safe"]).stdout).unwrap();
+    for part in
+        ["\nls  ", "\nrg  ", "\ngit status  ", "\ngit log  ", "\ngit diff  ", "\ngit show  ", "\nhead  ", "\ncat  "]
+    {
+        assert!(shown.contains(part), "{part:?} is missing in {shown}");
+    }
+    let mut server = world.server(&["--allow", "@safe"]);
+    assert_eq!(server.bash("cd src && ls | head -5 && [ -f x ] && echo \"${y:-none}\"").stdout(), "x\nnone\n");
+    for command in ["touch y", "sort -o y x", "git commit -m x", "sed -i s/a/b/ x"] {
+        server.bash(command).err();
+    }
+    crate::support::until("the policy in the log", || server.log().contains("allow @safe").then_some(()));
+    let error = String::from_utf8(world.run(&["--deny", "@safe", "doctor"]).stderr).unwrap();
+    assert!(error.contains("it can only be allowed"), "{error}");
+}
+
+#[test]
+fn options_in_a_rule_are_a_set_and_an_unknown_grant_stops_the_start() {
+    let world = World::new();
+    world.file("x", "keep");
+    let mut server = world.server(&["--deny", "rm -rf", "--deny", "git push --force"]);
+    for command in ["rm -fr x", "rm -r -f x", "rm x -r -f", "git push origin main --force"] {
+        assert!(server.bash(command).err().contains("refused by policy"), "{command}");
+    }
+    server.bash("rm --recursive --force x").err();
+    assert_eq!(world.read("x"), "keep");
+    let file = world.home().join("config.toml");
+    let rule = "[[policy.rule]]\ncommand = \"git push\"\nverdict = \"ask\"\ngrants = [\"ssh-agent\", \"ssh-agnt\"]\n";
+    std::fs::write(&file, rule).unwrap();
+    let start = |words: &[&str]| world.run(&[&["--config", file.to_str().unwrap()], words].concat());
+    let error = String::from_utf8(start(&["doctor"]).stderr).unwrap();
+    assert!(error.contains("\"ssh-agnt\" is no grant") && error.contains("git push"), "{error}");
+    std::fs::write(&file, rule.replace(", \"ssh-agnt\"", "")).unwrap();
+    let shown = String::from_utf8(start(&["explain", "git push"]).stdout).unwrap();
+    assert!(shown.contains("grants    ssh-agent"), "{shown}");
+}
+
 /// The default of `sandbox.protect`, read from the file that the binary embeds.
 fn protected_by_default() -> Vec<String> {
     let defaults: toml::Table = toml::from_str(include_str!("../../src/config/defaults.toml")).unwrap();

@@ -28,6 +28,8 @@ fn a_protected_name_is_asked_about_with_what_would_be_written() {
         assert!(error.contains("refused by the user"), "{path}: {error}");
         let message = person.question(person.questions() - 1)["message"].as_str().unwrap().to_owned();
         assert!(message.contains(path) && message.contains(content) && message.contains("protected name"), "{message}");
+        assert!(message.starts_with("May this be written?\n\n│ write "), "{message}");
+        assert!(message.contains(&format!("\n│ {content}\n")) && message.ends_with(" B"), "{message}");
     }
     assert!(!world.project().join("sub").exists() && !world.project().join(".envrc").exists());
     assert_eq!(std::fs::read_to_string(world.project().join(".git/config")).unwrap(), before);
@@ -43,6 +45,29 @@ fn a_protected_name_is_asked_about_with_what_would_be_written() {
         assert!(message.contains("42"), "{message}");
     }
     assert_eq!(std::fs::read_to_string(world.project().join(path)).unwrap(), "{\"a\": 1}\n");
+}
+
+#[test]
+fn a_question_about_a_file_offers_what_makes_sense_for_files_and_shows_both_ends_of_a_long_one() {
+    let world = World::new();
+    let person = Person::new();
+    let mut server = world.server_with(&[], person.options());
+    let content = (0..5000).map(|number| format!("line {number}")).collect::<Vec<_>>().join("\n");
+    for choice_for_commands in ["program", "always"] {
+        person.will(choice(choice_for_commands));
+        server.call("create_file", json!({ "path": ".envrc", "content": content })).err();
+    }
+    let question = person.question(0);
+    let choices = question["requestedSchema"]["properties"]["decision"]["oneOf"].as_array().unwrap().clone();
+    let choices: Vec<_> = choices.iter().map(|choice| choice["const"].as_str().unwrap()).collect();
+    assert_eq!(choices, ["once", "session", "deny"]);
+    let message = question["message"].as_str().unwrap();
+    assert!(message.lines().count() < 70, "{message}");
+    for part in ["│ line 0\n", "│ line 4999\n", "⋮", "size: 5000 lines, 47.7 KB"] {
+        assert!(message.contains(part), "{part} is missing in {message}");
+    }
+    person.will(choice("once"));
+    server.call("create_file", json!({ "path": ".envrc", "content": content })).ok();
 }
 
 #[test]

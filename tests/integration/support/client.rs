@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_mins(5);
 pub struct StartOptions {
     /// The lifecycle of 2026-07-28: no `initialize`, metadata with every request.
     pub modern: bool,
+    /// The protocol version that `initialize` asks for.
+    pub version: &'static str,
     pub capabilities: Value,
     /// Answers the server's requests.
     pub answers: Answers,
@@ -27,7 +29,7 @@ pub type Answers = Arc<dyn Fn(&str, &Value) -> Option<Value> + Send + Sync>;
 
 impl Default for StartOptions {
     fn default() -> Self {
-        Self { modern: false, capabilities: json!({}), answers: Arc::new(|_, _| None) }
+        Self { modern: false, version: "2025-11-25", capabilities: json!({}), answers: Arc::new(|_, _| None) }
     }
 }
 
@@ -94,7 +96,7 @@ impl Client {
         self.send_request(
             "initialize",
             json!({
-                "protocolVersion": "2025-11-25",
+                "protocolVersion": self.options.version,
                 "capabilities": self.options.capabilities,
                 "clientInfo": {"name": "test", "version": "1"},
             }),
