@@ -87,8 +87,14 @@ impl Gate {
     pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Ruling<A> {
         let mut judgement = self.judge(&action.subject(), surroundings);
         if confirm && judgement.verdict == Verdict::Allow {
-            judgement.verdict = Verdict::Ask;
-            "this tool confirms every command".clone_into(&mut judgement.reason);
+            let subject = action.subject();
+            let mut found = match &subject {
+                Subject::ShellText { text, .. } => self.parsed(text, &subject, surroundings).unwrap_or_default(),
+                _ => Vec::new(),
+            };
+            found.iter_mut().for_each(|finding| finding.verdict = Verdict::Ask);
+            let reason = "this tool confirms every command".to_owned();
+            judgement = Judgement { verdict: Verdict::Ask, reason, commands: found, ..judgement };
         }
         match judgement.verdict {
             Verdict::Allow => {

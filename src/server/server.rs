@@ -44,7 +44,7 @@ pub enum CallError {
 impl Server {
     /// `tools` is the table of all tools; the configuration chooses from it. Makes the server's directory and looks for the
     /// machine's shell; starts nothing.
-    pub fn new(config: Config, tools: &'static [ToolEntry]) -> Result<Arc<Self>, RuleError> {
+    pub fn new(mut config: Config, tools: &'static [ToolEntry]) -> Result<Arc<Self>, RuleError> {
         let policy = Policy::new(&config.policy)?;
         exec::raise_descriptor_limit();
         let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
@@ -54,6 +54,7 @@ impl Server {
             tracing::warn!(directory = %config.state_dir.display(), %error, "approvals cannot be kept for good");
             Ledger::default()
         });
+        config.state_dir = config.state_dir.canonicalize().unwrap_or(config.state_dir);
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
             gate: Gate::new(policy, Machine::new(variable(&initial, "PATH").unwrap_or_default())),

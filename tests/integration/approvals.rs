@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Person, StartOptions, World, choice};
+use crate::support::{Client, Person, StartOptions, World, choice, everywhere};
 
 fn asking(world: &World, person: &Person) -> Client {
     world.server_with(&["--ask", "touch", "--deny", "rm"], person.options())
@@ -287,4 +287,26 @@ fn no_command_can_see_or_make_an_approval() {
     let cache = world.home().join(".cache/testudo");
     let found = server.bash(&format!("find {} -path '*approvals*' 2>/dev/null | wc -l", cache.display())).ok();
     assert!(found.contains("stdout:\n0\n"), "{found}");
+}
+
+/// Files of approvals that are for good grant what they say, so no command may write one.
+#[test]
+fn no_command_can_reach_the_approvals_that_are_for_good() {
+    everywhere("", &["--ask", "touch"], |inside| {
+        let kept = inside.world.home().join(".local/state/testudo/approvals");
+        assert!(kept.is_dir(), "it is there before the first command, so that none can make it");
+        let canary = inside.home_file(".local/state/testudo/approvals/canary", "canary-789");
+        let kept = kept.display();
+        for command in [
+            format!("echo x > {kept}/y"),
+            format!("mv {kept} /tmp/elsewhere && mkdir -p {kept}"),
+            format!("cat {kept}/canary"),
+        ] {
+            assert!(!inside.bash(&command).text().contains("canary-789"), "{command}");
+        }
+        let read = inside.client.call("view", json!({ "path": canary })).err();
+        assert!(!read.contains("canary-789"), "{read}");
+        assert_eq!(std::fs::read_to_string(&canary).unwrap(), "canary-789");
+        assert_eq!(std::fs::read_dir(canary.parent().unwrap()).unwrap().count(), 1);
+    });
 }

@@ -48,6 +48,8 @@ const TRICKY: &[&str] = &[
     "x=pwn; echo \"$x\" $x ${x}",
     "echo <<< pwn; cat <<< \"pwn\"",
     "ls 2>&1 >/dev/null 3<x",
+    "echo ${x:-0} \"${x%.c}\" ${#x} ${x##*/}",
+    "cd sub && echo \"${x:-pwn}\" | head",
 ];
 
 const TOKENS: &[&str] = &[
@@ -120,6 +122,10 @@ const TOKENS: &[&str] = &[
     "{a,b}",
     "{pwn,}",
     "${x:-pwn}",
+    "${x%.c}",
+    "${#x}",
+    "${x##*/}",
+    "\"${x:+a}\"",
     "$x",
     "\"$x\"",
     "exec ",

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, StartOptions, World, text};
+use crate::support::{Client, Person, StartOptions, World, choice, text};
 
 fn run(server: &mut Client, command: &str) -> Value {
     serde_json::from_str(&server.call("run_shell_command", json!({ "command": command })).ok()).unwrap()
@@ -77,4 +77,20 @@ fn a_person_confirms_each_command_when_there_is_no_list() {
     }
     assert_eq!(*asked.lock().unwrap(), 1);
     assert_eq!(run(&mut world.server(&["--toolset", "gemini"]), "echo hi")["stdout"], "hi\n", "nobody to ask: it runs");
+}
+
+#[test]
+fn a_confirmed_program_is_not_asked_about_again() {
+    let world = World::new();
+    let person = Person::new();
+    let mut server = world.server_with(&["--toolset", "gemini"], person.options());
+    person.will(choice("program"));
+    run(&mut server, "touch a && ls");
+    let message = person.question(0)["message"].as_str().unwrap().to_owned();
+    assert!(message.ends_with("1 line, 13 B; programs: touch, ls"), "{message}");
+    run(&mut server, "ls -l; touch b");
+    assert_eq!(person.questions(), 1);
+    person.will(choice("deny"));
+    let error = server.call("run_shell_command", json!({ "command": "touch c; rm a" })).err();
+    assert!(error.contains("refused by the user"), "{error}");
 }

@@ -61,7 +61,7 @@ const FLAGS: &str = "-# -a -b -d -D -e -f -F -h -i -k -l -L -m -M -n -p -P -q -r
     --no-walk --do-walk --in-commit-order --log-size --no-notes --notes --help --version --get-url --refs --symref \
     --sort --max-count --since --after --until --before --author --grep --diff-filter --unified \
     --inter-hunk-context --diff-algorithm --word-diff-regex --stat-width --message --file --author-date \
-    --reuse-message --cleanup --fixup --trailer --strategy --strategy-option --onto --depth --deepen \
+    --reuse-message --cleanup --fixup --trailer --strategy-option --onto --depth --deepen \
     --shallow-since --shallow-exclude --origin --reference --jobs --refmap --push-option --points-at \
     --initial-branch --exclude --exclude-from --exclude-per-directory --src-prefix --dst-prefix --line-prefix \
     --pathspec-from-file --conflict --max-depth --threads --prefix --type";
@@ -78,8 +78,17 @@ const LOCAL: Usage = Usage { reason: "run something", flags: FLAGS, values: VALU
 /// A subcommand that talks to another repository. The address of that repository can name a helper program.
 const REMOTE: Usage = Usage { operands: Operands::Addresses, ..LOCAL };
 
+/// Any other name is a program `git-merge-NAME` of the search path.
+const STRATEGY: Effect = Effect::OneOf("ort recursive resolve octopus ours subtree");
+
 const SUBCOMMANDS: &[Usage] = &[
-    Usage { programs: "commit tag merge notes stash cherry-pick revert", values: MESSAGES, ..LOCAL },
+    Usage {
+        programs: "commit tag notes stash cherry-pick revert",
+        values: MESSAGES,
+        effects: &[("--strategy", STRATEGY)],
+        ..LOCAL
+    },
+    Usage { programs: "merge", values: MESSAGES, effects: &[("-s", STRATEGY), ("--strategy", STRATEGY)], ..LOCAL },
     Usage {
         programs: "status log show diff add branch checkout switch restore reset rev-parse rev-list ls-files \
                    ls-tree cat-file blame annotate describe shortlog reflog mv rm cherry merge-base \
@@ -103,6 +112,8 @@ const SUBCOMMANDS: &[Usage] = &[
             ("--continue", Effect::Refuse),
             ("--skip", Effect::Refuse),
             ("--edit-todo", Effect::Refuse),
+            ("-s", STRATEGY),
+            ("--strategy", STRATEGY),
         ],
         ..LOCAL
     },
@@ -122,7 +133,12 @@ const SUBCOMMANDS: &[Usage] = &[
         effects: &[("--receive-pack", Effect::RefuseValue), ("--exec", Effect::RefuseValue)],
         ..REMOTE
     },
-    Usage { programs: "fetch pull remote", effects: &[("--upload-pack", Effect::RefuseValue)], ..REMOTE },
+    Usage { programs: "fetch remote", effects: &[("--upload-pack", Effect::RefuseValue)], ..REMOTE },
+    Usage {
+        programs: "pull",
+        effects: &[("--upload-pack", Effect::RefuseValue), ("-s", STRATEGY), ("--strategy", STRATEGY)],
+        ..REMOTE
+    },
     Usage {
         programs: "ls-remote",
         effects: &[("--upload-pack", Effect::RefuseValue), ("--exec", Effect::RefuseValue)],

@@ -69,6 +69,8 @@ pub enum Effect {
     Placeholder,
     /// As `Placeholder`, but the next word is never the value: `xargs --replace`, `xargs --replace={}`.
     GluedPlaceholder,
+    /// The value is one of these names. Another one is the name of a program.
+    OneOf(&'static str),
     /// Takes no value, and cannot be vetted.
     Refuse,
     /// Takes a value, and cannot be vetted.
@@ -121,7 +123,8 @@ pub enum Operands {
     Script(Language),
     /// The program runs them as code.
     Code,
-    /// They are names, unless they contain `=` or `::` or begin with `+` or `!`: then they are settings or commands.
+    /// They are names, unless they contain `=` or `::` or begin with `+`, `!` or `@`: then they are settings, commands, or
+    /// files with more arguments.
     Names,
     /// They are addresses. One with `::`, such as `ext::command`, runs a helper program.
     Addresses,

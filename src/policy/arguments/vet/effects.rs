@@ -2,7 +2,7 @@
 
 use super::super::super::shell::{Piece, Word};
 use super::super::scripts;
-use super::super::usage::{Effect, Language};
+use super::super::usage::{Effect, Language, lists};
 use super::super::vetted::Carried;
 use super::ArgumentReader;
 
@@ -65,6 +65,11 @@ impl ArgumentReader<'_> {
             }
             Effect::Write | Effect::Archive => self.vetted.writes.push(value),
             Effect::Inside => self.vetted.inside.push(value),
+            Effect::OneOf(names) => {
+                if !value.text().is_some_and(|name| lists(names, &name)) {
+                    self.unvetted(format!("that option lets it {}", self.usage.reason));
+                }
+            }
             Effect::Code => {
                 self.scripted = true;
                 self.unvetted("it runs code that cannot be judged");

@@ -79,7 +79,7 @@ impl ArgumentReader<'_> {
                 }
             }
             Operands::Names => self.refuse_operands("an argument lets it", |start| {
-                start.contains('=') || start.starts_with(['+', '!']) || start.contains("::")
+                start.contains('=') || start.starts_with(['+', '!', '@']) || start.contains("::")
             }),
             Operands::Addresses => {
                 for index in self.operands.clone() {
