@@ -35,7 +35,12 @@ async fn main() -> anyhow::Result<()> {
     let flag = |name: &str, value: &str| (name.to_owned(), vec![value.to_owned()]);
     let source = Source {
         environment: Vec::new(),
-        flags: vec![flag("transport", "http"), flag("listen", &listen), flag("no-auth", "true")],
+        flags: vec![
+            flag("transport", "http"),
+            flag("listen", &listen),
+            flag("no-auth", "true"),
+            flag("network", "off"),
+        ],
         current_dir: std::env::current_dir()?,
     };
     let http = Http::bind(config::load(&source)?.http).await?;

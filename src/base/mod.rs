@@ -3,6 +3,7 @@
 pub mod invisible;
 pub mod lexical;
 pub mod locks;
+pub mod mounts;
 pub mod packed;
 pub mod protected_names;
 pub mod random;

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
+use crate::config::options::TOKEN_FLAG;
 use crate::config::{self, Config, Source};
 use crate::server::Server;
 use arguments::Command;
@@ -44,6 +45,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         welcome::print()?;
         return Ok(ExitCode::SUCCESS);
     }
+    arguments.flags.iter().filter(|(flag, _)| flag == TOKEN_FLAG).flat_map(|(_, values)| values).for_each(|token| {
+        crate::exec::command_line::hide(TOKEN_FLAG, token);
+    });
     let config = config::load(&Source {
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,

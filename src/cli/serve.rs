@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::output::print_error;
-use crate::config::{Config, Transport};
+use crate::config::{Config, Listen, Transport};
 use crate::server::Server;
 use crate::transport::http::Http;
 use crate::transport::stdio;
@@ -43,7 +43,10 @@ async fn start(config: Config) -> anyhow::Result<Arc<Server>> {
 
 /// Printed at every log level: without the address and the token nobody can connect.
 fn announce(http: &Http) {
-    print_error(&format!("testudo listens on http://{}/mcp", http.address()));
+    print_error(&match http.address() {
+        Listen::Tcp(address) => format!("testudo listens on http://{address}/mcp"),
+        socket @ Listen::Unix(_) => format!("testudo listens on {socket}, at the path /mcp"),
+    });
     if let Some(token) = http.generated_token() {
         print_error(&format!("bearer token, generated for this start: {token}"));
     }

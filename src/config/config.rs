@@ -32,6 +32,13 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
+impl Config {
+    /// Files that hold what only the operator may know or decide: no command and no file tool may read them.
+    pub fn secret_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.file.iter().chain(&self.http.token_path)
+    }
+}
+
 /// How clients reach the server.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]

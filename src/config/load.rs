@@ -6,6 +6,9 @@ use super::written::Written;
 use super::{Config, ConfigError, Directories, Source, Transport};
 use crate::{files, policy, sandbox};
 
+const COMMANDS_WOULD_GET_IN: &str = "the network is on for commands, so a command could connect to this server and give itself permission; let clients show \
+     a token (leave --no-auth out, or give --token-file), or keep commands off the network with --network off";
+
 /// Merges the layers and resolves what they say. See the module for the order.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let file = source.config_file();
@@ -22,7 +25,11 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         refuse_inside_project(path, &directories)?;
     }
     let mut http = tables.http;
+    http.expand_paths(source);
     warnings.extend(http.read_token_file(source).map_err(|reason| ConfigError::bad_value("--token-file", reason))?);
+    if tables.transport == Transport::Http && http.no_auth && tables.sandbox.commands_can_reach_loopback() {
+        return Err(ConfigError::bad_value("--no-auth", COMMANDS_WOULD_GET_IN));
+    }
     if tables.transport != Transport::Http {
         warnings.extend(without_effect(source));
     }

@@ -19,6 +19,8 @@ pub struct Setting {
 /// Names the configuration file itself, so it is no setting.
 pub const CONFIG_FLAG: &str = "config";
 pub const CONFIG_VARIABLE: &str = "TESTUDO_CONFIG";
+/// Holds a secret, so commands must not find it in our command line.
+pub const TOKEN_FLAG: &str = "token";
 /// Holds a secret, so commands do not inherit it.
 pub const TOKEN_VARIABLE: &str = "TESTUDO_TOKEN";
 
@@ -36,12 +38,12 @@ pub const SETTINGS: &[Setting] = &[
         flag: "listen",
         variable: "TESTUDO_LISTEN",
         kind: OptionKind::Text,
-        value: "HOST:PORT",
-        help: "The address that http listens on; with port 0 the system chooses one, which is printed on stderr",
+        value: "HOST:PORT|unix:PATH",
+        help: "Where http listens: an address (with port 0 the system chooses the port and stderr tells it), or a socket that only this user can connect to",
     },
     Setting {
         key: "http.token",
-        flag: "token",
+        flag: TOKEN_FLAG,
         variable: TOKEN_VARIABLE,
         kind: OptionKind::Text,
         value: "TOKEN",
@@ -61,7 +63,7 @@ pub const SETTINGS: &[Setting] = &[
         variable: "",
         kind: OptionKind::Switch,
         value: "",
-        help: "Accept http clients without a token; on a loopback address only",
+        help: "Accept http clients without a token; on a loopback address only, and not with the network on for commands",
     },
     Setting {
         key: "workdir",

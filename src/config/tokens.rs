@@ -26,6 +26,10 @@ impl Tokens {
         self.all.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
     /// Clients are told apart by name and found by secret, so both must be new.
     pub fn add(&mut self, name: &str, secret: &str) -> Result<(), String> {
         if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -96,6 +96,29 @@ pub fn initial(
     environment
 }
 
+/// Settings that hold in every repository, whatever its own configuration says. A directory that only looks like a
+/// repository must not count as one, and `git status` must run no program. Hooks are kept: they are the person's own, and
+/// commands cannot write them.
+const SAFE_GIT: [(&str, &str); 3] =
+    [("safe.bareRepository", "explicit"), ("core.fsmonitor", "false"), ("protocol.ext.allow", "never")];
+
+/// For a policy that allows commands by name: where a rule vouches for git, git runs nothing that a planted repository
+/// names. Settings that are there already are kept.
+pub fn make_git_safe(environment: &mut Vec<(OsString, OsString)>) {
+    let set = |environment: &[(OsString, OsString)], name: &str| environment.iter().any(|(known, _)| known == name);
+    let pair = |number: usize| [format!("GIT_CONFIG_KEY_{number}"), format!("GIT_CONFIG_VALUE_{number}")];
+    // A value that was withheld as a secret ends the list. Otherwise git would refuse to work.
+    let there =
+        (0..environment.len()).take_while(|number| pair(*number).iter().all(|name| set(environment, name))).count();
+    environment.retain(|(name, _)| name != "GIT_CONFIG_COUNT");
+    environment.push(("GIT_CONFIG_COUNT".into(), (there + SAFE_GIT.len()).to_string().into()));
+    for (number, (key, value)) in SAFE_GIT.iter().enumerate() {
+        let [key_name, value_name] = pair(there + number);
+        environment.retain(|(name, _)| *name != *key_name && *name != *value_name);
+        environment.extend([(key_name.into(), (*key).into()), (value_name.into(), (*value).into())]);
+    }
+}
+
 /// In a terminal somebody can answer, so the settings that keep other programs from asking are taken back.
 pub fn for_terminal(environment: &mut Vec<(OsString, OsString)>) {
     environment
@@ -142,6 +165,27 @@ mod tests {
         assert_eq!(get(&environment, "BASH_FUNC_ls%%"), None);
         assert_eq!(get(&environment, "PAGER"), Some(OsStr::new("cat")));
         assert_eq!(get(&environment, "KEEP"), Some(OsStr::new("me")));
+    }
+
+    #[test]
+    fn settings_of_git_are_added_to_those_that_are_there() {
+        let mut environment = vec![
+            ("GIT_CONFIG_COUNT".into(), "2".into()),
+            ("GIT_CONFIG_KEY_0".into(), "safe.directory".into()),
+            ("GIT_CONFIG_VALUE_0".into(), "*".into()),
+            // Its value was withheld.
+            ("GIT_CONFIG_KEY_1".into(), "http.extraHeader".into()),
+        ];
+        make_git_safe(&mut environment);
+        for (name, value) in [
+            ("GIT_CONFIG_COUNT", "4"),
+            ("GIT_CONFIG_KEY_0", "safe.directory"),
+            ("GIT_CONFIG_KEY_1", "safe.bareRepository"),
+            ("GIT_CONFIG_VALUE_1", "explicit"),
+            ("GIT_CONFIG_VALUE_3", "never"),
+        ] {
+            assert_eq!(get(&environment, name), Some(OsStr::new(value)), "{name}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
 use std::io;
+use std::time::Duration;
 
 use super::shortage;
 use crate::keeper::protocol::Failed;
@@ -14,6 +15,8 @@ pub enum KeeperError {
     NotReady,
     #[error("the sandbox could not be put up: {}", .0.reason)]
     Restrict(Failed),
+    #[error("the command was not started within {} s; a file system that it needs may not answer", .0.as_secs())]
+    TooSlow(Duration),
     #[error("{0}")]
     Refused(String),
     #[error("the keeper, the process that runs this session's commands, has died")]
@@ -38,7 +41,7 @@ impl KeeperError {
             Self::Prepare(error) | Self::Execute { error, .. } => shortage::advice_on(error),
             Self::Restrict(failed) => shortage::advice(failed.errno),
             Self::NoProc => Some("Mount it: mount -t proc proc /proc".to_owned()),
-            Self::NotReady | Self::Refused(_) | Self::Dead | Self::WorkingDirectory { .. } => None,
+            Self::NotReady | Self::TooSlow(_) | Self::Refused(_) | Self::Dead | Self::WorkingDirectory { .. } => None,
         }
     }
 

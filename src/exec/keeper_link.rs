@@ -18,6 +18,7 @@ use super::shell::memory_file;
 use super::socket::Socket;
 use super::totals::Totals;
 use crate::base::locks::LockExt;
+use crate::base::mounts;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
 use crate::keeper::protocol::{
@@ -85,7 +86,7 @@ impl KeeperLink {
             guard: Arc::new(guard),
             guard_pid,
             ordering: tokio::sync::Mutex::default(),
-            missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !secret.exists()).cloned().collect()),
+            missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !is_there(secret)).cloned().collect()),
             profile: Arc::new(profile),
             news: news.clone(),
             _over: over.clone().drop_guard(),
@@ -146,7 +147,7 @@ impl KeeperLink {
     pub async fn hide_new_secrets(&self) -> Result<(), KeeperError> {
         let new: Vec<PathBuf> = {
             let mut missing = self.missing_secrets.locked();
-            let (new, still_missing) = missing.drain(..).partition(|secret| secret.exists());
+            let (new, still_missing) = missing.drain(..).partition(|secret| is_there(secret));
             *missing = still_missing;
             new
         };
@@ -231,6 +232,11 @@ impl KeeperLink {
             }
         }
     }
+}
+
+/// A path on a file system that does not answer counts as missing until it does.
+fn is_there(path: &Path) -> bool {
+    mounts::answers(path) && path.exists()
 }
 
 async fn listen(socket: &Arc<Socket>, news: &KeeperNews) {

@@ -12,6 +12,8 @@
 
 mod allocator;
 mod async_fd;
+pub mod caller;
+pub mod command_line;
 mod denials;
 mod descriptor_limit;
 mod environment;
@@ -23,6 +25,7 @@ mod keeper_news;
 pub mod keys;
 mod login;
 pub mod output;
+mod private_socket;
 mod process;
 mod remove_tree;
 mod running;
@@ -40,15 +43,17 @@ mod totals;
 
 pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
+pub use caller::Caller;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
-pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
+pub use environment::{Settings as EnvironmentSettings, initial as initial_environment, make_git_safe};
 pub use guards::{all_gone as guards_gone, reap_strangers};
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;
 pub use login::{Login, wanted as login_shell_wanted};
 pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
+pub use private_socket::PrivateSocket;
 pub use process::{Exited, Process};
 pub use running::{Ending, Running, Streams};
 pub use secret_names::looks_secret;

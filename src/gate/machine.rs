@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::base::search_path;
+use crate::base::{mounts, search_path};
 use crate::policy::ProgramLookup;
 
 /// Looks programs and paths up on the machine that the server runs on. It always uses the `PATH` that the server was
@@ -9,11 +9,14 @@ use crate::policy::ProgramLookup;
 #[derive(Clone, Debug)]
 pub struct Machine {
     path: Vec<PathBuf>,
+    /// Every entry of the `PATH`, as it is written and with its links resolved. A shell searches the relative ones too.
+    entries: Vec<[PathBuf; 2]>,
 }
 
 impl Machine {
     pub fn new(path: &OsStr) -> Self {
-        Self { path: search_path::directories(path) }
+        let both = |entry: PathBuf| [entry.canonicalize().unwrap_or_else(|_| entry.clone()), entry];
+        Self { path: search_path::directories(path), entries: std::env::split_paths(path).map(both).collect() }
     }
 }
 
@@ -22,7 +25,18 @@ impl ProgramLookup for Machine {
         search_path::find(&self.path, name)
     }
 
+    fn can_be_shadowed(&self, name: &str, replaceable: &[PathBuf]) -> bool {
+        let found = self.find(name).and_then(|file| file.parent().map(Path::to_owned));
+        let before = self.entries.iter().take_while(|[_, written]| found.as_ref() != Some(written));
+        let replaced = |path: &PathBuf| path.is_relative() || replaceable.iter().any(|root| path.starts_with(root));
+        before.into_iter().any(|[real, written]| replaced(written) || replaced(real))
+    }
+
     fn real(&self, path: &Path) -> PathBuf {
+        // A file system that does not answer cannot be asked. A command that goes there does not come back either.
+        if !mounts::answers(path) {
+            return path.to_owned();
+        }
         let mut rest = Vec::new();
         for ancestor in path.ancestors() {
             if let Ok(real) = ancestor.canonicalize() {

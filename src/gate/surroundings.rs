@@ -12,6 +12,8 @@ pub struct Surroundings {
     pub home: Option<PathBuf>,
     /// Directories besides the project that commands may write without being asked about.
     pub writable: Vec<PathBuf>,
+    /// Directories in which commands can replace programs, besides the writable ones: the rest of the scope.
+    pub replaceable: Vec<PathBuf>,
     /// Names that commands may not write unasked: `sandbox.protect`.
     pub protected: Arc<Names>,
     /// The `PATH` of a session that has not changed it.
@@ -28,11 +30,13 @@ impl Surroundings {
             Subject::Words { cwd, .. } => (cwd, true),
             Subject::Input(_) | Subject::Read(_) | Subject::Write { .. } => (&self.project_dir, true),
         };
+        let writable: Vec<PathBuf> = [&self.project_dir].into_iter().chain(&self.writable).cloned().collect();
         Scene {
             cwd: cwd.to_owned(),
             project_dir: self.project_dir.clone(),
             home: self.home.clone(),
-            writable: [&self.project_dir].into_iter().chain(&self.writable).cloned().collect(),
+            replaceable: self.replaceable.iter().chain(&writable).cloned().collect(),
+            writable,
             protected: self.protected.clone(),
             usual_path,
         }

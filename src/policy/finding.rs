@@ -2,7 +2,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::{Rule, Verdict};
+use super::{Grant, Rule, Verdict};
 
 /// One thing that the judge found in a text, and the verdict on it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -18,6 +18,16 @@ pub struct Finding {
     pub rule: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
+    /// The words of an `--allow` that would permit it. It is never wider than what was found, unless a rule of the person
+    /// asks about more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permit: Option<String>,
+    /// What a rule gives the command besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+    /// Whether the command only looks, so that it may share what another one is given.
+    #[serde(skip)]
+    pub only_looks: bool,
 }
 
 impl Finding {
@@ -25,19 +35,20 @@ impl Finding {
     pub(super) fn opaque(what: &str, reason: &str, verdict: Verdict) -> Self {
         let change =
             (verdict == Verdict::Ask).then(|| "write it in a simpler form, or have a person approve it".to_owned());
-        Self { what: what.to_owned(), program: None, verdict, reason: reason.to_owned(), rule: None, change }
+        Self { change, ..Self::new(what.to_owned(), verdict, reason.to_owned()) }
+    }
+
+    pub(super) fn new(what: String, verdict: Verdict, reason: String) -> Self {
+        let (program, rule, change, permit) = (None, None, None, None);
+        Self { what, program, verdict, reason, rule, change, permit, grants: Vec::new(), only_looks: false }
     }
 
     /// A file that a file tool wants to write, under a protected name.
     pub(super) fn protected(path: &Path, name: &str) -> Self {
-        Self {
-            what: format!("write {}", path.display()),
-            program: None,
-            verdict: Verdict::Ask,
-            reason: format!("{name} is a protected name: other programs run or trust it outside the sandbox"),
-            rule: None,
-            change: Some("a person has to approve it; the names are sandbox.protect in the configuration".to_owned()),
-        }
+        let what = format!("write {}", path.display());
+        let reason = format!("{name} is a protected name: other programs run or trust it outside the sandbox");
+        let change = "a person has to approve it; the names are sandbox.protect in the configuration".to_owned();
+        Self { change: Some(change), ..Self::new(what, Verdict::Ask, reason) }
     }
 
     /// Takes the verdict and the reason from a rule.
@@ -49,6 +60,9 @@ impl Finding {
             Verdict::Ask => Some(format!("a person has to approve it; the rule is {}", rule.origin)),
             Verdict::Deny => Some(format!("remove the rule {}", rule.origin)),
         };
-        Self { verdict: rule.verdict, reason, rule: Some(rule.origin.clone()), change, ..self }
+        // The rule's own words: an `--allow` of fewer commands would not end this rule.
+        let permit = (rule.verdict == Verdict::Ask).then(|| rule.words.join(" "));
+        let grants = rule.grants.clone();
+        Self { verdict: rule.verdict, reason, rule: Some(rule.origin.clone()), change, permit, grants, ..self }
     }
 }

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use super::{Finding, Verdict};
+use super::{Finding, Grant, Verdict};
 
 /// The policy's verdict on one action, with everything that a person needs to understand it.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
@@ -19,6 +19,9 @@ pub struct Judgement {
     /// The text to run instead of the original: the text as it was judged, written out again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub canonical: Option<String>,
+    /// What the command gets besides what the sandbox allows every command.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
 }
 
 impl Judgement {
@@ -31,6 +34,7 @@ impl Judgement {
             change: None,
             commands: Vec::new(),
             canonical: None,
+            grants: Vec::new(),
         }
     }
 
@@ -44,8 +48,28 @@ impl Judgement {
             reason: decisive.map_or_else(|| empty.to_owned(), |finding| finding.reason.clone()),
             rule: decisive.and_then(|finding| finding.rule.clone()),
             change: decisive.and_then(|finding| finding.change.clone()),
+            grants: shared_grants(&findings),
             commands: findings,
             canonical: None,
         }
     }
+
+    /// The words of the `--allow`s that would permit everything that is asked about, if there are any.
+    pub fn permits(&self) -> Option<Vec<&str>> {
+        let asked = self.commands.iter().filter(|finding| finding.verdict == self.verdict);
+        let words: Option<Vec<&str>> = asked.map(|finding| finding.permit.as_deref()).collect();
+        words.filter(|words| !words.is_empty()).map(|mut words| {
+            words.dedup();
+            words
+        })
+    }
+}
+
+/// All commands of a text run in one place. So the text gets only what every command in it is given, apart from those that
+/// only look.
+fn shared_grants(findings: &[Finding]) -> Vec<Grant> {
+    let mut given = findings.iter().filter(|finding| !finding.only_looks).map(|finding| &finding.grants);
+    let Some(first) = given.next() else { return Vec::new() };
+    let others: Vec<_> = given.collect();
+    first.iter().filter(|grant| others.iter().all(|grants| grants.contains(grant))).cloned().collect()
 }

@@ -6,7 +6,8 @@
 //! 1. [`shell`] parses the text into a tree of the commands that bash would run, or says why it cannot.
 //! 2. [`judge`] walks through the tree: every command, assignment and redirection, and the commands that wrappers run.
 //! 3. A [`Rule`] names commands. [`arguments`] and [`builtins`] know what the arguments of a command make it do,
-//!    [`variables`] and [`write_targets`] what an assignment or a written file can do.
+//!    [`variables`] and [`write_targets`] what an assignment or a written file can do. [`safe`] is the list of commands that
+//!    only look.
 //! 4. Each of these gets a [`Finding`], and the strictest [`Verdict`] is the judgement. A text that is not understood is
 //!    never allowed.
 //!
@@ -23,6 +24,7 @@ mod policy;
 mod program;
 mod program_lookup;
 mod rule;
+pub mod safe;
 mod scene;
 mod settings;
 pub mod shell;
@@ -37,7 +39,7 @@ pub use finding::Finding;
 pub use judgement::Judgement;
 pub use policy::Policy;
 pub use program_lookup::ProgramLookup;
-pub use rule::{Rule, RuleError};
+pub use rule::{Grant, Rule, RuleError};
 pub use scene::Scene;
 pub use settings::{RuleSettings, Settings};
 pub use verdict::Verdict;

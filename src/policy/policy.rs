@@ -1,6 +1,7 @@
 use super::judge::Judge;
 use super::program_lookup::UnknownMachine;
 use super::rule::Match;
+use super::safe;
 use super::shell::{self, emit};
 use super::tool_lists::{self, Commands};
 use super::{AllowedCommands, Finding, Judgement, ProgramLookup, Rule, RuleError, Scene, Settings, Subject, Verdict};
@@ -28,7 +29,7 @@ impl Policy {
             [(&settings.allow, Verdict::Allow), (&settings.ask, Verdict::Ask), (&settings.deny, Verdict::Deny)]
         {
             for text in list {
-                policy.rules.push(Rule::parse(text, verdict, format!("--{verdict} '{text}'"))?);
+                policy.rules.extend(Rule::parse_all(text, verdict, &format!("--{verdict} '{text}'"))?);
             }
         }
         for (list, name, verdict) in [
@@ -52,7 +53,7 @@ impl Policy {
             let parsed = Rule::from_settings(rule)?;
             check_examples(&parsed, &rule.matches, Match::Yes)?;
             check_examples(&parsed, &rule.not_match, Match::No)?;
-            policy.rules.push(parsed);
+            policy.rules.extend(parsed);
         }
         Ok(policy)
     }
@@ -75,8 +76,19 @@ impl Policy {
 
     /// Whether commands run only if they are understood and allowed by name. Otherwise they run unless a rule restricts
     /// them.
-    pub(super) fn is_strict(&self) -> bool {
+    pub fn is_strict(&self) -> bool {
         self.unlisted() > Verdict::Allow || matches!(self.allowed_commands, AllowedCommands::Only(_))
+    }
+
+    /// What is in a text, for people who have no rules. `Err` if bash could not run it.
+    pub fn parsed(text: &str, scene: &Scene, lookup: &dyn ProgramLookup) -> Result<Vec<Finding>, shell::Opaque> {
+        if let Err(opaque) = shell::parse(text)
+            && (opaque.broken || opaque.hostile)
+        {
+            return Err(opaque);
+        }
+        let open = Self { unlisted: Some(Verdict::Allow), ..Self::default() };
+        Ok(open.judge_text(text, scene, lookup).commands)
     }
 
     /// The verdict on a text, or a part of one, that cannot be understood.
@@ -151,7 +163,15 @@ impl Policy {
     pub fn lines(&self) -> Vec<String> {
         let line =
             |rule: &Rule| format!("{:<5} {}    ({})", rule.verdict.to_string(), rule.words.join(" "), rule.origin);
-        let mut lines: Vec<String> = self.rules.iter().map(line).collect();
+        let mut lines: Vec<String> = self.rules.iter().filter(|rule| rule.looking.is_none()).map(line).collect();
+        if let Some(safe) = self.rules.iter().find(|rule| rule.looking.is_some()) {
+            lines.push(format!(
+                "allow {}    ({}; `testudo explain {}` shows the list)",
+                safe::NAME,
+                safe.origin,
+                safe::NAME
+            ));
+        }
         if let AllowedCommands::Only(_) = &self.allowed_commands {
             lines.push(format!("deny  everything that is not in ALLOWED_COMMANDS: {}", self.allowed_commands));
         }
@@ -163,19 +183,18 @@ impl Policy {
     }
 }
 
-fn check_examples(rule: &Rule, examples: &[String], expected: Match) -> Result<(), RuleError> {
+/// Each example is judged with these rules alone.
+fn check_examples(rules: &[Rule], examples: &[String], expected: Match) -> Result<(), RuleError> {
     let (list, does) = if expected == Match::Yes { ("match", "does not") } else { ("not_match", "does") };
+    let alone = Policy { rules: rules.to_vec(), unlisted: Some(Verdict::Allow), ..Policy::default() };
+    let scene = Scene::in_project(std::path::Path::new("/project"));
+    let by_rule = |finding: &Finding| {
+        rules.iter().any(|rule| finding.verdict == rule.verdict && finding.rule.as_ref() == Some(&rule.origin))
+    };
     for example in examples {
-        // A policy with only this rule, as a deny rule. Then `deny` means that the rule names the example.
-        let alone = Policy {
-            rules: vec![Rule { verdict: Verdict::Deny, ..rule.clone() }],
-            unlisted: Some(Verdict::Allow),
-            ..Policy::default()
-        };
-        let scene = Scene::in_project(std::path::Path::new("/project"));
-        let named = alone.judge_text(example, &scene, &UnknownMachine).verdict == Verdict::Deny;
+        let named = alone.judge_text(example, &scene, &UnknownMachine).commands.iter().any(by_rule);
         if named != (expected == Match::Yes) {
-            let (origin, example) = (rule.origin.clone(), example.clone());
+            let (origin, example) = (rules[0].origin.clone(), example.clone());
             return Err(RuleError::Example { origin, example, list, does });
         }
     }

@@ -7,6 +7,10 @@ pub trait ProgramLookup {
 
     /// The path with its links resolved, as far as it exists.
     fn real(&self, path: &Path) -> PathBuf;
+
+    /// Whether the `PATH` has one of these directories, or a relative one, in front of the directory in which the program
+    /// is found. A file that a command puts there would run instead.
+    fn can_be_shadowed(&self, name: &str, replaceable: &[PathBuf]) -> bool;
 }
 
 /// A machine of which nothing is known: no program is found, and no path is a link.
@@ -20,5 +24,9 @@ impl ProgramLookup for UnknownMachine {
 
     fn real(&self, path: &Path) -> PathBuf {
         path.to_owned()
+    }
+
+    fn can_be_shadowed(&self, _: &str, _: &[PathBuf]) -> bool {
+        false
     }
 }

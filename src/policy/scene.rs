@@ -11,7 +11,9 @@ pub struct Scene {
     pub home: Option<PathBuf>,
     /// Directories that a command may write without being asked about: the project and the temporary directories.
     pub writable: Vec<PathBuf>,
-    /// Names inside those directories that a command may not write unasked: the configured `sandbox.protect`.
+    /// Directories in which commands can replace programs: the scope and the temporary directories.
+    pub replaceable: Vec<PathBuf>,
+    /// Names inside the writable directories that a command may not write unasked: the configured `sandbox.protect`.
     pub protected: Arc<Names>,
     /// Whether the shell's `PATH` is still the one that the server was started with. After `export PATH=…` it is not,
     /// and a program name may run another file than the one we look up.
@@ -26,6 +28,7 @@ impl Scene {
             project_dir: project_dir.to_owned(),
             home: None,
             writable: vec![project_dir.to_owned(), "/tmp".into()],
+            replaceable: vec![project_dir.to_owned(), "/tmp".into()],
             protected: Arc::default(),
             usual_path: true,
         }

@@ -9,7 +9,7 @@ pub struct Settings {
     /// The verdict on commands that no rule names. If it is not set, see `Policy::unlisted`.
     #[serde(deserialize_with = "verdict_or_empty")]
     pub unlisted: Option<Verdict>,
-    /// Each entry is the first words of a command: `"rm"`, `"git push"`.
+    /// Each entry is the first words of a command: `"rm"`, `"git push"`. `"@safe"` is a list of commands that only look.
     pub allow: Vec<String>,
     pub ask: Vec<String>,
     pub deny: Vec<String>,
@@ -41,6 +41,9 @@ pub struct RuleSettings {
     pub not_match: Vec<String>,
     #[serde(default)]
     pub arguments: Arguments,
+    /// More room for what the rule lets through: see `Grant`.
+    #[serde(default)]
+    pub grants: Vec<String>,
 }
 
 /// Which arguments a rule that allows a program covers.

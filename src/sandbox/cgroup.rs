@@ -21,7 +21,7 @@ const NAME: &str = "testudo-";
 impl Cgroup {
     /// `None` if we may not create a group. The limits of single processes and the keeper's own count hold without it.
     pub fn make(limits: &Limits) -> Option<Self> {
-        let root = MOUNTS.iter().map(Path::new).find(|mount| mount.join("cgroup.controllers").exists())?;
+        let root = mount()?;
         let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         let name = format!("{NAME}{}", std::process::id());
         parents(root, &membership).into_iter().find_map(|parent| Self::make_in(&parent, &name, limits).ok())
@@ -58,6 +58,19 @@ impl Cgroup {
     pub fn remove(&self) {
         let _ = std::fs::remove_dir(&self.path);
     }
+}
+
+/// The number of the group that a process is in: the inode of the group's directory.
+pub fn id_of(pid: i32) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let membership = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let path = membership.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let root = mount()?;
+    Some(std::fs::metadata(root.join(path)).ok()?.ino())
+}
+
+fn mount() -> Option<&'static Path> {
+    MOUNTS.iter().map(Path::new).find(|mount| mount.join("cgroup.controllers").exists())
 }
 
 /// Groups that may allow us to create a group with limits: our own group, and its parent.

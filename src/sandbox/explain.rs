@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Level, Network, Profile};
-use crate::base::lexical;
+use crate::base::{lexical, mounts};
 
 /// The kernel's refusals, as `strerror` words them in English.
 const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
@@ -60,6 +60,9 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
 
 /// Whether the mode of the file allows us to write it. If so, the sandbox must have refused it.
 fn is_ours_to_write(path: &Path) -> bool {
+    if !mounts::answers(path) {
+        return false;
+    }
     let existing = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok()
 }

@@ -14,6 +14,7 @@ use super::git_config;
 use super::repair::{Rewrite, move_aside};
 use super::snapshot::{Snapshot, Stamp, stamp};
 use super::walk::{self, Found};
+use crate::base::mounts;
 use crate::base::protected_names::Names;
 
 #[derive(Debug)]
@@ -107,7 +108,7 @@ impl Sentry {
                 }
             }
         }
-        self.known.retain(|path, _| path.symlink_metadata().is_ok());
+        self.known.retain(|path, _| !mounts::answers(path) || path.symlink_metadata().is_ok());
         report
     }
 
@@ -206,7 +207,8 @@ impl Sentry {
     /// git writes these files in ordinary work, so only a change that makes git run a program is undone.
     fn check_configs(&mut self, report: &mut Report) {
         let changed = |(path, config): (&PathBuf, &Config)| (stamp_of(path) != config.stamp).then(|| path.clone());
-        for path in self.configs.iter().filter_map(changed).collect::<Vec<_>>() {
+        let answering = self.configs.iter().filter(|(path, _)| mounts::answers(path));
+        for path in answering.filter_map(changed).collect::<Vec<_>>() {
             let root = self.root_of(&path);
             let stamp = stamp_of(&path);
             let Some(now) = read(&root, &path) else { continue };
@@ -231,7 +233,7 @@ impl Sentry {
     }
 
     fn check_contents(&mut self, report: &mut Report) {
-        for (path, content) in &self.known {
+        for (path, content) in self.known.iter().filter(|(path, _)| mounts::answers(path)) {
             let Some(content) = content else { continue };
             let root = self.roots.iter().find(|root| path.starts_with(root)).cloned().unwrap_or_default();
             report.notes.extend(content.restore(&root, path));

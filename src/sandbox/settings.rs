@@ -20,6 +20,14 @@ pub struct Settings {
     pub limits: super::limits::Settings,
 }
 
+impl Settings {
+    /// Whether a command can connect to a server on this machine's loopback interface and gain something by it. With the
+    /// sandbox off a command has all the rights of the server anyway.
+    pub fn commands_can_reach_loopback(&self) -> bool {
+        self.mode != Mode::Off && self.network == Switch::On
+    }
+}
+
 /// What commands may write.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "kebab-case")]

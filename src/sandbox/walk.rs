@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use crate::base::mounts;
 use crate::base::protected_names::Names;
 
 /// What a walk found.
@@ -39,6 +40,9 @@ pub fn walk(root: &Path, names: &Names, until: Instant) -> Found {
 /// every command.
 pub fn look_at(directory: &Path, names: &Names) -> Found {
     let mut found = Found { complete: true, ..Found::default() };
+    if !mounts::answers(directory) {
+        return Found::default();
+    }
     let exists = |name: &str| directory.join(name).symlink_metadata().is_ok();
     if directory.join(".git").symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
         repository(&directory.join(".git"), &mut found, 0);
@@ -56,6 +60,10 @@ pub fn look_at(directory: &Path, names: &Names) -> Found {
 }
 
 fn look_into(root: &Path, directory: &Path, names: &Names, found: &mut Found, next: &mut Vec<PathBuf>) -> usize {
+    if !mounts::answers(directory) {
+        found.complete = false;
+        return 1;
+    }
     let Ok(entries) = std::fs::read_dir(directory) else { return 1 };
     let (mut seen, mut parts) = (1, 0);
     for entry in entries.flatten() {

@@ -27,6 +27,12 @@ impl Clients {
         self.lock().entry(id.clone()).or_insert_with(|| Arc::new(Client::new(id, principal))).clone()
     }
 
+    /// How many protocol sessions this principal has.
+    pub fn protocol_sessions_of(&self, principal: &str) -> usize {
+        let has_session = |client: &&Arc<Client>| matches!(client.id(), ClientId::ProtocolSession(_));
+        self.lock().values().filter(has_session).filter(|client| client.principal() == principal).count()
+    }
+
     /// Forgets a client and ends its sessions. Returns whether there was one.
     pub async fn end(&self, id: &ClientId) -> bool {
         let Some(client) = self.lock().remove(id) else { return false };

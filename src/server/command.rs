@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::tasks::LimitReached;
-use super::{Context, Progress, Session, ToolError};
+use super::{Context, Progress, Session, ToolError, answers};
 use crate::exec::{
     self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
 };
@@ -156,8 +156,11 @@ impl Context {
         let what = What::Text(permitted);
         let command = Command { session, what, state, stdin: Stdin::Empty, moves_session: false };
         let place = command.reserve()?;
-        let keeper = session.keeper().await?;
-        let running = exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?;
+        let running = in_time(async {
+            let keeper = command.keeper().await?;
+            exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await
+        });
+        let running = running.await?;
         session.keep(running.process.clone());
         let task = place.fill(running);
         end_after(&task, limit);
@@ -171,12 +174,15 @@ impl Context {
         command: &Command<'_>,
         listener: Option<exec::output::OutputListener>,
     ) -> Result<Running, KeeperError> {
-        let keeper = command.session.keeper().await?;
-        let place = self.place(command, &keeper);
-        let running = match command.what {
-            What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await?,
-            What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await?,
-        };
+        let running = in_time(async {
+            let keeper = command.keeper().await?;
+            let place = self.place(command, &keeper);
+            match command.what {
+                What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await,
+                What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await,
+            }
+        });
+        let running = running.await?;
         command.session.keep(running.process.clone());
         Ok(running)
     }
@@ -188,8 +194,12 @@ impl Context {
         listener: Option<exec::output::OutputListener>,
     ) -> Option<Running> {
         let (What::Text(permitted), Stdin::Empty) = (command.what, command.stdin) else { return None };
-        let shell = command.session.waiting_shells().take(command.state).await?;
-        let keeper = command.session.keeper().await.ok()?;
+        let ready = in_time(async {
+            let keeper = command.keeper().await?;
+            Ok((command.session.waiting_shells().take(command.state).await, keeper))
+        });
+        let (shell, keeper) = ready.await.ok()?;
+        let shell = shell?;
         if !shell.fits(permitted, command.state, &keeper) {
             return None;
         }
@@ -207,6 +217,9 @@ impl Context {
         let state = if command.moves_session { command.session.state() } else { command.state.clone() };
         let (server, session, next) = (self.server.clone(), command.session.clone(), state.clone());
         command.session.waiting_shells().prepare(state, async move {
+            if !answers(&next.cwd).await {
+                return None;
+            }
             let keeper = session.keeper().await.ok()?;
             WaitingShell::start(&server.place(&session, &keeper, &next), &keeper).await.ok().flatten()
         });
@@ -215,6 +228,13 @@ impl Context {
     fn place<'a>(&'a self, command: &Command<'a>, keeper: &'a KeeperLink) -> Place<'a> {
         self.server.place(command.session, keeper, command.state)
     }
+}
+
+/// Nothing that happens before a command runs takes this long, unless it waits for a file system that does not answer.
+const LONGEST_START: Duration = Duration::from_secs(30);
+
+async fn in_time<T>(start: impl Future<Output = Result<T, KeeperError>>) -> Result<T, KeeperError> {
+    tokio::time::timeout(LONGEST_START, start).await.unwrap_or(Err(KeeperError::TooSlow(LONGEST_START)))
 }
 
 fn end_after(task: &Task, limit: Option<Duration>) {
@@ -228,6 +248,15 @@ fn end_after(task: &Task, limit: Option<Duration>) {
 }
 
 impl Command<'_> {
+    /// The keeper for it, unless its directory is on a file system that does not answer: entering that would never end.
+    async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
+        if answers(&self.state.cwd).await {
+            return self.session.keeper().await;
+        }
+        let error = std::io::Error::other("its file system does not answer");
+        Err(KeeperError::WorkingDirectory { cwd: self.state.cwd.display().to_string(), error })
+    }
+
     fn reserve(&self) -> Result<super::tasks::Reservation, CommandError> {
         let tasks = self.session.tasks();
         tasks.reserve().map_err(|full| CommandError::Full { full, tasks: tasks.ids() })
@@ -259,7 +288,8 @@ fn what_was_run(error: &KeeperError) -> &'static str {
         KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. } => {
             "Nothing was run."
         }
-        KeeperError::Launch(_)
+        KeeperError::TooSlow(_)
+        | KeeperError::Launch(_)
         | KeeperError::NoProc
         | KeeperError::NotReady
         | KeeperError::Restrict(_)

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::profiles::{Profiles, TooWeak};
 use super::{Notes, SpareKeeper};
@@ -129,7 +130,10 @@ impl KeeperLife {
 
     /// Ends them all, with everything they still run.
     pub async fn end(&self) {
-        let Generations { current, former, .. } = std::mem::take(&mut *self.keepers.lock().await);
+        /// The holder of the lock makes a keeper, and may wait for a file system that does not answer.
+        const PATIENCE: Duration = Duration::from_secs(1);
+        let Ok(mut keepers) = tokio::time::timeout(PATIENCE, self.keepers.lock()).await else { return };
+        let Generations { current, former, .. } = std::mem::take(&mut *keepers);
         futures::future::join_all(current.iter().chain(&former).map(|keeper| keeper.end())).await;
     }
 }

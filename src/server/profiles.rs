@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Enforcement, SpareKeeper};
 use crate::base::locks::LockExt;
+use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::Totals;
@@ -64,8 +65,7 @@ impl Profiles {
     pub fn new(config: &Config, directory: Option<&Path>) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own =
-            [Some(config.cache_dir.clone()), config.file.clone(), directory.map(Path::to_owned)].into_iter().flatten();
+        let own = config.secret_files().chain([&config.cache_dir]).map(PathBuf::as_path).chain(directory);
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),
@@ -208,7 +208,7 @@ impl Profiles {
 
 /// The directories that exist and do not lie inside another one of them.
 fn outermost<'a>(directories: impl Iterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
-    let mut sorted: Vec<&PathBuf> = directories.filter(|path| path.is_dir()).collect();
+    let mut sorted: Vec<&PathBuf> = directories.filter(|path| mounts::answers(path) && path.is_dir()).collect();
     sorted.sort();
     let mut kept: Vec<PathBuf> = Vec::new();
     for path in sorted {

@@ -173,7 +173,11 @@ impl Server {
 
     /// The environment of a session's first command.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        self.login.get().unwrap_or(&self.initial).clone()
+        let mut environment = self.login.get().unwrap_or(&self.initial).clone();
+        if self.gate.policy().is_strict() {
+            exec::make_git_safe(&mut environment);
+        }
+        environment
     }
 
     /// What the policy has to know about where commands run.
@@ -183,6 +187,7 @@ impl Server {
             project_dir: workplace.project_dir.clone(),
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
+            replaceable: workplace.directories.clone(),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
             protected: self.names.names().clone(),
         }

@@ -132,7 +132,7 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.profiles.secrets_in(&self.workplace.locked().real_directories());
+        let secrets = self.profiles.secrets_in(&self.workplace.locked().resolved());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
@@ -171,7 +171,7 @@ impl Session {
 
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
-        let scope = self.workplace.locked().real_directories();
+        let scope = self.workplace().real_directories().await;
         self.keepers.current(&scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
     }
 

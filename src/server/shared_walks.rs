@@ -31,6 +31,20 @@ pub struct SharedWalks {
     scopes: Mutex<HashMap<Vec<PathBuf>, Arc<Scope>>>,
 }
 
+/// A walk that takes longer waits for a file system that has stopped to answer while it was being walked. The next walk
+/// knows that and leaves it out.
+const STUCK: Duration = Duration::from_secs(7);
+
+async fn through(scope: &[PathBuf], names: &Arc<Names>) -> Walked {
+    loop {
+        let (roots, names) = (scope.to_vec(), names.clone());
+        let walk = tokio::task::spawn_blocking(move || sentry::walk_through(&roots, &names));
+        if let Ok(walked) = tokio::time::timeout(STUCK, walk).await {
+            return walked.unwrap_or_default();
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Scope {
     begun: AtomicU64,
@@ -65,9 +79,7 @@ impl SharedWalks {
                 }
             }
             let number = shared.begun.fetch_add(1, Ordering::SeqCst) + 1;
-            let (roots, names) = (scope.to_vec(), names.clone());
-            let walked = tokio::task::spawn_blocking(move || sentry::walk_through(&roots, &names)).await;
-            let walked = Arc::new(walked.unwrap_or_default());
+            let walked = Arc::new(through(scope, names).await);
             *last = Some(Walk { number, walked: walked.clone(), ended: Instant::now() });
             return walked;
         }

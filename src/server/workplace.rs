@@ -1,5 +1,6 @@
 use std::path::{Path, PathBuf};
 
+use super::answers;
 use crate::config::{Directories, OfferedRoot};
 use crate::files::real_directory;
 
@@ -31,8 +32,20 @@ impl Workplace {
         Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
     }
 
-    /// The directories with links resolved, for the kernel.
-    pub fn real_directories(&self) -> Vec<PathBuf> {
+    /// The directories with links resolved, for the kernel. One whose file system hangs is left out: commands cannot use
+    /// it anyway, and looking at it would never end.
+    pub async fn real_directories(&self) -> Vec<PathBuf> {
+        let mut answering = self.clone();
+        for directory in &self.directories {
+            if !answers(directory).await {
+                answering.directories.retain(|other| other != directory);
+            }
+        }
+        answering.resolved()
+    }
+
+    /// As [`Workplace::real_directories`], for a caller on a thread that may wait.
+    pub fn resolved(&self) -> Vec<PathBuf> {
         let mut real: Vec<PathBuf> = self.directories.iter().filter_map(|path| path.canonicalize().ok()).collect();
         real.sort();
         real.dedup();
@@ -41,7 +54,7 @@ impl Workplace {
 
     /// The path relative to the directory of the scope that it lies in, whether it is given with links resolved or not.
     pub fn below(&self, path: &Path) -> Option<PathBuf> {
-        let directories = self.directories.iter().cloned().chain(self.real_directories());
+        let directories = self.directories.iter().cloned().chain(self.resolved());
         directories.into_iter().find_map(|directory| path.strip_prefix(directory).ok().map(Path::to_owned))
     }
 

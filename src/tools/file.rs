@@ -1,25 +1,45 @@
 //! What all file tools share: the way from a path argument to a permitted action, and running file work on a thread that may
 //! block.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Stop, ToolError};
 use crate::files::{FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
-use crate::server::{Context, Session};
+use crate::server::{Context, Session, answers};
 
-/// A path argument. A relative one starts at the session's cwd.
-pub fn requested(context: &Context, session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
+/// A path argument. A relative one starts at the session's cwd. A path on a file system that hangs is refused: whoever
+/// opened it would wait for ever.
+pub async fn requested(context: &Context, session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
     let home = context.server.config().files.home.as_deref();
-    Ok(RequestedPath::new(path, &session.state().cwd, home)?)
+    let requested = RequestedPath::new(path, &session.state().cwd, home)?;
+    if answers(&requested.without_dots()).await {
+        return Ok(requested);
+    }
+    Err(ToolError::new(format!("{path}: the file system does not answer"))
+        .hint("It is a network or FUSE mount that hangs. Use other paths, or ask the user to mount it again."))
 }
+
+/// Lines for directories that were left out of a search.
+pub fn unanswered(directories: &[PathBuf], cwd: &Path) -> impl Iterator<Item = String> {
+    let line = |path: &PathBuf| format!("Not searched: {}, which does not answer", shortened(path, cwd));
+    directories.iter().map(line)
+}
+
+/// File work that has not ended after this long waits for a file system that does not answer.
+const LONGEST_WORK: Duration = Duration::from_secs(50);
 
 /// Runs file work on a thread that may block. A panic in it fails this call only.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, FileError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
+    let Ok(ended) = tokio::time::timeout(LONGEST_WORK, tokio::task::spawn_blocking(work)).await else {
+        return Err(ToolError::new(format!("the file system has not answered for {} s", LONGEST_WORK.as_secs()))
+            .hint("It may still carry out the call. Look at the file before you try again."));
+    };
+    match ended {
         Ok(result) => Ok(result?),
         Err(error) => Err(ToolError::new(format!("failed to finish: {error}"))),
     }
@@ -33,7 +53,7 @@ pub async fn to_write(
     path: &str,
     change: impl FnOnce() -> String,
 ) -> Result<Permitted<WriteFile>, Stop> {
-    let requested = requested(context, session, path)?;
+    let requested = requested(context, session, path).await?;
     if context.server.config().files.read_only {
         return Err(FileError::ReadOnly { path: path.to_owned() }.into());
     }
@@ -67,7 +87,7 @@ pub async fn to_search(
     session: &Arc<Session>,
     path: Option<&str>,
 ) -> Result<Permitted<SearchFiles>, Stop> {
-    let requested = requested(context, session, path.filter(|path| !path.is_empty()).unwrap_or("."))?;
+    let requested = requested(context, session, path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
     let scope = session.scope();
     let searching = blocking(move || Ok(SearchFiles { handle: scope.find(&requested)?, requested })).await?;
     context.permit(session, searching).await

@@ -86,6 +86,7 @@ fn text(page: &FindPage, query: &NameQuery, cwd: &Path) -> String {
     if next < page.total {
         text.push_str(&format!("\n[Shown: {}-{next} of {}. Next page: offset={next}]\n", query.offset + 1, page.total));
     }
+    file::unanswered(&page.unanswered, cwd).for_each(|line| text.push_str(&format!("\n{line}\n")));
     if page.partial {
         text.push_str(&format!("\n[Partial: stopped after {} s. Narrow it with path.]\n", BUDGET.as_secs()));
     }

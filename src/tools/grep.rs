@@ -111,7 +111,7 @@ fn text(page: &GrepPage, query: &TextQuery, cwd: &Path) -> String {
     if !text.is_empty() {
         text.push('\n');
     }
-    text.push_str(&summary(page));
+    text.push_str(&summary(page, cwd));
     let all = if query.mode == GrepMode::Content { page.total_matches } else { page.total_files };
     let next = query.offset + shown;
     if full || next < all {
@@ -153,7 +153,7 @@ fn block(of_file: &FileMatches, mode: GrepMode, cwd: &Path) -> (String, usize) {
     }
 }
 
-fn summary(page: &GrepPage) -> String {
+fn summary(page: &GrepPage, cwd: &Path) -> String {
     let mut lines = Vec::new();
     lines.push(match &page.ignored {
         _ if page.total_matches > 0 => {
@@ -171,6 +171,7 @@ fn summary(page: &GrepPage) -> String {
     if page.unreadable > 0 {
         lines.push(format!("Not searched: {} files that could not be read", page.unreadable));
     }
+    lines.extend(file::unanswered(&page.unanswered, cwd));
     if page.partial {
         lines.push(format!("[Partial: stopped after {} s. Narrow it with path, glob or type.]", BUDGET.as_secs()));
     }

@@ -34,7 +34,7 @@ impl Tool for View {
 pub async fn view(context: &Context, path: &str, range: Option<&[i64]>) -> Result<ToolOutput, Stop> {
     let range = range.map(LineRange::parse).transpose()?;
     let session = context.session(None)?;
-    let requested = file::requested(context, &session, path)?;
+    let requested = file::requested(context, &session, path).await?;
     let scope = session.scope();
     let reading = file::blocking(move || Ok(ReadFile { handle: scope.find(&requested)?, requested })).await?;
     let permitted = context.permit(&session, reading).await?;

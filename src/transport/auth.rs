@@ -8,6 +8,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::places::Place;
 use super::single_header::single_header;
 use crate::config::Tokens;
 
@@ -32,9 +33,16 @@ pub async fn check(State(tokens): State<Arc<Tokens>>, mut request: Request, next
             [(header::WWW_AUTHENTICATE, "Bearer realm=\"testudo\""), (header::CONTENT_TYPE, "application/json")];
         return (StatusCode::UNAUTHORIZED, headers, r#"{"error":"unauthorized"}"#).into_response();
     };
+    if request.extensions().get::<Arc<Place>>().is_some_and(|place| !place.belongs_to(&name)) {
+        tracing::warn!(principal = &*name, "too many connections of one token; a new one was refused");
+        return (StatusCode::TOO_MANY_REQUESTS, [(header::CONNECTION, "close")], TOO_MANY).into_response();
+    }
     request.extensions_mut().insert(Principal(name));
     next.run(request).await
 }
+
+const TOO_MANY: &str =
+    "this token has its share of the connections; close some ([http] max_connections is for all tokens)\n";
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = single_header(headers, &header::AUTHORIZATION)?.split_once(' ')?;

@@ -8,15 +8,53 @@ use super::message_error::MessageError;
 /// The longest message on stdio, in bytes. Over HTTP the limit is `[http] max_body`.
 pub const LONGEST: usize = 16 << 20;
 
+/// The most values in one message: numbers, texts, lists and so on. A parsed value takes up to a hundred times the memory
+/// that it takes as text, so the length alone is no limit.
+const MOST_VALUES: usize = 100_000;
+
 /// Parses one whole message.
 pub fn parse(bytes: &[u8]) -> Result<ClientJsonRpcMessage, MessageError> {
     let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if has_more_values_than(MOST_VALUES, bytes) {
+        return Err(MessageError::too_many_values(&Envelope::of(bytes), MOST_VALUES));
+    }
     match serde_json::from_slice(bytes) {
         // The SDK takes a request with an unusable id for a notification. Its sender would wait for a response forever.
         Ok(ClientJsonRpcMessage::Notification(_)) if Envelope::of(bytes).has_id() => Err(MessageError::unusable_id()),
         Ok(message) => Ok(message),
         Err(error) => Err(MessageError::unreadable(&Envelope::of(bytes), &error)),
     }
+}
+
+/// Counts what separates values and what begins lists, outside of texts. A text is skipped fast: it may be a whole file.
+fn has_more_values_than(most: usize, bytes: &[u8]) -> bool {
+    let (mut count, mut rest) = (0, bytes.iter());
+    while let Some(byte) = rest.next() {
+        match byte {
+            b',' | b'[' | b'{' => count += 1,
+            b'"' => skip_text(&mut rest),
+            _ => {}
+        }
+        if count > most {
+            return true;
+        }
+    }
+    false
+}
+
+/// Goes on behind the closing quote, or to the end of a text that has none.
+fn skip_text(rest: &mut std::slice::Iter<'_, u8>) {
+    let bytes = rest.as_slice();
+    let mut at = 0;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+        let is_end = bytes[at + found] == b'"';
+        at = (at + found + if is_end { 1 } else { 2 }).min(bytes.len());
+        if is_end {
+            *rest = bytes[at..].iter();
+            return;
+        }
+    }
+    *rest = [].iter();
 }
 
 #[cfg(test)]
@@ -43,6 +81,34 @@ mod tests {
         assert_eq!(error(br#"{"jsonrpc":"1.0","id":1,"method":"tools/list"}"#), (-32600, one.clone(), true));
         assert_eq!(error(br#"{"jsonrpc":"2.0","id":null,"method":"tools/list"}"#), (-32600, None, true));
         assert_eq!(error(br#"{"jsonrpc":"2.0","id":1,"result":"#), (-32700, one, false));
+    }
+
+    #[test]
+    fn values_are_counted_outside_of_texts() {
+        for (text, count) in [
+            ("", 0),
+            ("1", 0),
+            ("[1,2,3]", 3),
+            (r#"{"a":1,"b":[{},{}]}"#, 6),
+            (r#"["a,[{\",[","\\",1]"#, 3),
+            (r#"["open,,,"#, 1),
+            (r#"["open\"#, 1),
+            ("[[[[", 4),
+        ] {
+            assert!(!has_more_values_than(count, text.as_bytes()), "{text}");
+            assert!(count == 0 || has_more_values_than(count - 1, text.as_bytes()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_very_many_values_is_refused_and_a_long_text_is_not() {
+        let call = |argument: &str| {
+            let head = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"x","arguments":{"a":"#;
+            format!("{head}{argument}}}}}}}")
+        };
+        let many = format!("[{}0]", "0,".repeat(MOST_VALUES));
+        assert_eq!(error(call(&many).as_bytes()), (-32600, Some(RequestId::Number(5)), true));
+        assert!(parse(call(&format!("\"{}\"", ",[{".repeat(MOST_VALUES))).as_bytes()).is_ok());
     }
 
     #[test]

@@ -1,48 +1,54 @@
-//! Accepts connections, with limits so that one client cannot starve the others: how many connections there are, how
-//! long the head of a request may take and how large it may be. On shutdown, responses may finish.
+//! Accepts connections, but none from our own sessions. Limits keep one client from starving the others: how many
+//! connections there are, how long the head of a request may take and how large it may be. On shutdown, responses may
+//! finish.
 
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::AsyncWriteExt;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
+
+use super::listener::{Listener, Stream};
+use super::places::{Place, Places};
+use super::share::Share;
+use crate::exec::Caller;
 
 /// How long the head of a request may take. An idle connection is closed after the same time.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const LARGEST_HEAD: usize = 64 * 1024;
 const MOST_HEADERS: usize = 100;
-/// A peer that vanished without closing its connection is noticed after about twice this time. Its call then ends.
-const KEEP_ALIVE: Duration = Duration::from_mins(1);
+/// To find a caller costs some milliseconds on a machine with many processes. A command that connects in a loop must not
+/// take every processor.
+const MOST_CALLERS_AT_ONCE: usize = 4;
 
 #[derive(Clone)]
 pub struct Connections {
-    free: Arc<Semaphore>,
-    most: u32,
+    places: Arc<Places>,
+    finding_callers: Arc<Semaphore>,
     closing: CancellationToken,
 }
 
 impl Connections {
     /// `closing` stops the listener. Each connection finishes its current response and then closes.
-    pub fn new(most: usize, closing: CancellationToken) -> Self {
-        let most = u32::try_from(most).unwrap_or(u32::MAX).clamp(1, 1 << 20);
-        Self { free: Arc::new(Semaphore::new(most as usize)), most, closing }
+    pub fn new(share: Share, closing: CancellationToken) -> Self {
+        let finding_callers = Arc::new(Semaphore::new(MOST_CALLERS_AT_ONCE));
+        Self { places: Places::new(share), finding_callers, closing }
     }
 
-    pub async fn accept(&self, listener: TcpListener, router: Router) {
+    pub async fn accept(&self, listener: Listener, router: Router) {
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 () = self.closing.cancelled() => return,
             };
             match accepted {
-                Ok((stream, _)) => self.begin(stream, router.clone()),
+                Ok(stream) => self.begin(stream, router.clone()),
                 Err(error) => {
                     // For example, no descriptor is free. Other connections may free one.
                     tracing::warn!(%error, "failed to accept a connection");
@@ -54,52 +60,104 @@ impl Connections {
 
     /// Waits until no connection is left.
     pub async fn finished(&self) {
-        let _ = self.free.acquire_many(self.most).await;
+        self.places.empty().await;
     }
 
-    fn begin(&self, stream: TcpStream, router: Router) {
-        let Ok(place) = self.free.clone().try_acquire_owned() else {
-            tracing::warn!(limit = self.most, "too many connections; a new one was refused");
-            tokio::spawn(refuse(stream));
+    fn begin(&self, stream: Stream, router: Router) {
+        let Some(place) = self.places.take() else {
+            tracing::warn!("too many connections; a new one was refused");
+            tokio::spawn(refuse(stream, "503 Service Unavailable", TOO_MANY));
             return;
         };
-        let closing = self.closing.clone();
+        let (this, lost) = (self.clone(), place.lost.clone());
         tokio::spawn(async move {
-            let _place = place;
-            if let Err(error) = prepare(&stream) {
-                tracing::debug!(%error, "failed to prepare a connection");
-            }
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_WITHIN)
-                .max_buf_size(LARGEST_HEAD)
-                .max_headers(MOST_HEADERS)
-                .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-            let mut connection = std::pin::pin!(connection);
-            let result = tokio::select! {
-                result = connection.as_mut() => result,
-                () = closing.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = result {
-                tracing::debug!(%error, "a connection failed");
+            tokio::select! {
+                () = this.serve(stream, place, router) => {}
+                () = lost.cancelled() => tracing::debug!("a connection without a token made room for another one"),
             }
         });
     }
+
+    async fn serve(self, stream: Stream, place: Arc<Place>, router: Router) {
+        let Some((stream, caller)) = self.find_caller(stream).await else { return };
+        if caller != Caller::Outside {
+            tracing::warn!(
+                ?caller,
+                "a connection was refused: it comes from a command of a session, or may come from one"
+            );
+            let reason = if caller == Caller::Session { FROM_A_SESSION } else { FROM_NOWHERE };
+            return refuse(stream, "403 Forbidden", reason).await;
+        }
+        if let Err(error) = stream.prepare() {
+            tracing::debug!(%error, "failed to prepare a connection");
+        }
+        match stream {
+            Stream::Tcp(stream) => self.serve_http(stream, place, router).await,
+            Stream::Unix(stream) => self.serve_http(stream, place, router).await,
+        }
+    }
+
+    async fn find_caller(&self, stream: Stream) -> Option<(Stream, Caller)> {
+        let _turn = self.finding_callers.acquire().await.ok()?;
+        let finding = tokio::task::spawn_blocking(move || {
+            let caller = stream.caller();
+            (stream, caller)
+        });
+        finding.await.ok()
+    }
+
+    async fn serve_http<S>(self, stream: S, place: Arc<Place>, router: Router)
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let router = TowerToHyperService::new(router);
+        let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+            request.extensions_mut().insert(place.clone());
+            router.call(request)
+        });
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_WITHIN)
+            .max_buf_size(LARGEST_HEAD)
+            .max_headers(MOST_HEADERS)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = std::pin::pin!(connection);
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            () = self.closing.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result {
+            tracing::debug!(%error, "a connection failed");
+        }
+    }
 }
 
-fn prepare(stream: &TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
-    rustix::net::sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
-    rustix::net::sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE / 6)?;
-    Ok(())
+const TOO_MANY: &str = "there are too many connections; try again later ([http] max_connections sets the limit)";
+const FROM_A_SESSION: &str = "a command of one of this server's own sessions cannot be its client";
+const FROM_NOWHERE: &str = "testudo could not find out which process of this machine has connected, and it refuses connections \
+                            that its own sessions may have made; let the client connect by itself, or use --listen unix:PATH";
+
+async fn refuse(stream: Stream, status: &str, reason: &str) {
+    let length = reason.len() + 1;
+    let response = format!(
+        "HTTP/1.1 {status}\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n\
+         content-length: {length}\r\n\r\n{reason}\n"
+    );
+    let sending = async {
+        match stream {
+            Stream::Tcp(stream) => send_and_close(stream, response.as_bytes()).await,
+            Stream::Unix(stream) => send_and_close(stream, response.as_bytes()).await,
+        }
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(1), sending).await;
 }
 
-async fn refuse(mut stream: TcpStream) {
-    let response =
-        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    let _ = tokio::time::timeout(Duration::from_secs(1), stream.write_all(response)).await;
+/// Reads the request away before it closes. Otherwise the client would lose the response together with the connection.
+async fn send_and_close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, response: &[u8]) -> std::io::Result<()> {
+    stream.write_all(response).await?;
+    stream.shutdown().await?;
+    tokio::io::copy(&mut stream.take(LARGEST_HEAD as u64), &mut tokio::io::sink()).await.map(drop)
 }

@@ -1,12 +1,11 @@
 //! Streamable HTTP for many clients at once, in both lifecycles.
 //!
-//! 1. [`connections`](super::connections) accepts connections, within limits.
+//! 1. [`connections`](super::connections) accepts connections, within limits and not from our own sessions.
 //! 2. [`origin`] refuses requests from web pages, [`auth`] requests without a token.
 //! 3. [`mcp_endpoint`] parses the message, responds to one that cannot be parsed, and hands the others to the SDK together
 //!    with the [sessions](super::own_sessions) of the principal who sent it.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,24 +15,25 @@ use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
 use rmcp::ServerHandler;
-use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::auth;
 use super::connections::Connections;
 use super::in_flight::{self, InFlight};
+use super::listener::Listener;
 use super::mcp::Handler;
 use super::mcp_endpoint::{self, McpEndpoint};
 use super::origin::{self, AllowedCallers};
 use super::protocol_sessions::ProtocolSessions;
+use super::share::Share;
 use super::signals::Signals;
 use crate::base::random;
-use crate::config::HttpSettings;
+use crate::config::{HttpSettings, Listen};
 use crate::server::{Clients, Server};
 
 /// A server that listens, but does not serve yet.
 pub struct Http {
-    listener: TcpListener,
+    listener: Listener,
     settings: HttpSettings,
     generated_token: Option<String>,
 }
@@ -41,13 +41,13 @@ pub struct Http {
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("{0} can be reached from other machines, so it needs a token: give --token-file or --token")]
-    TokenNeeded(SocketAddr),
+    TokenNeeded(Listen),
     #[error("--no-auth is accepted on a loopback address only, not on {0}")]
-    AuthNeeded(SocketAddr),
+    AuthNeeded(Listen),
     #[error("--no-auth and a token contradict each other; give one of them")]
     Contradiction,
     #[error("failed to listen on {address}: {error}")]
-    Listen { address: SocketAddr, error: io::Error },
+    Listen { address: Listen, error: io::Error },
 }
 
 /// After all clients have ended, the last responses get this long to reach them.
@@ -59,16 +59,15 @@ impl Http {
         if let Some(token) = &generated_token {
             settings.tokens.add("generated", token).expect("it is the only token");
         }
-        let address = settings.listen;
-        let listening = |error| StartError::Listen { address, error };
-        let listener = TcpListener::bind(address).await.map_err(listening)?;
-        settings.listen = listener.local_addr().map_err(listening)?;
+        let listening = |error| StartError::Listen { address: settings.listen.clone(), error };
+        let listener = Listener::bind(&settings.listen).await.map_err(listening)?;
+        settings.listen = listener.address(&settings.listen).map_err(listening)?;
         Ok(Self { listener, settings, generated_token })
     }
 
     /// The listening address, with the port that the system chose.
-    pub fn address(&self) -> SocketAddr {
-        self.settings.listen
+    pub fn address(&self) -> &Listen {
+        &self.settings.listen
     }
 
     pub fn generated_token(&self) -> Option<&str> {
@@ -93,9 +92,11 @@ impl Http {
     ) -> io::Result<()> {
         let mut signals = Signals::listen()?;
         let closing = CancellationToken::new();
-        let connections = Connections::new(self.settings.max_connections, closing.clone());
-        let HttpSettings { max_sessions, reconnect_grace, idle_timeout, shutdown_grace, .. } = self.settings;
-        let sessions = ProtocolSessions::new(clients.clone(), max_sessions, reconnect_grace, closing.clone());
+        let HttpSettings { max_sessions, max_connections, reconnect_grace, idle_timeout, shutdown_grace, .. } =
+            self.settings;
+        let share = |most: usize| Share { most: most.max(1), principals: self.settings.tokens.len() };
+        let connections = Connections::new(share(max_connections), closing.clone());
+        let sessions = ProtocolSessions::new(clients.clone(), share(max_sessions), reconnect_grace, closing.clone());
         let endpoint = McpEndpoint {
             sessions: sessions.clone(),
             make_handler: Arc::new(make_handler),
@@ -130,11 +131,11 @@ impl Http {
 
 /// A new token, if one is needed and none was given.
 fn needed_token(settings: &HttpSettings) -> Result<Option<String>, StartError> {
-    let local = settings.listen.ip().is_loopback();
+    let local = settings.listen.is_local();
     match (settings.no_auth, settings.tokens.is_empty()) {
         (true, false) => Err(StartError::Contradiction),
-        (true, true) if !local => Err(StartError::AuthNeeded(settings.listen)),
-        (false, true) if !local => Err(StartError::TokenNeeded(settings.listen)),
+        (true, true) if !local => Err(StartError::AuthNeeded(settings.listen.clone())),
+        (false, true) if !local => Err(StartError::TokenNeeded(settings.listen.clone())),
         (true, true) | (false, false) => Ok(None),
         (false, true) => Ok(Some(random::hex::<32>())),
     }
@@ -142,7 +143,7 @@ fn needed_token(settings: &HttpSettings) -> Result<Option<String>, StartError> {
 
 /// A request passes the layers from the last one to the first.
 fn router<H: ServerHandler>(settings: &HttpSettings, endpoint: McpEndpoint<H>, in_flight: InFlight) -> Router {
-    let callers = AllowedCallers::new(settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
+    let callers = AllowedCallers::new(&settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
     Router::new()
         .route("/mcp", any(mcp_endpoint::handle::<H>).with_state(endpoint))
         .layer(from_fn_with_state(in_flight, in_flight::track))

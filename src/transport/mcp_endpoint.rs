@@ -17,7 +17,7 @@ use super::auth::Principal;
 use super::client_message;
 use super::message_error::MessageError;
 use super::own_sessions::OwnSessions;
-use super::protocol_sessions::ProtocolSessions;
+use super::protocol_sessions::{ProtocolSessions, SessionError};
 use super::request_body;
 
 const SESSION_HEADER: &str = "mcp-session-id";
@@ -44,10 +44,10 @@ pub async fn handle<H: ServerHandler>(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    let own = OwnSessions::new(endpoint.sessions.clone(), principal);
+    let own = OwnSessions::new(endpoint.sessions.clone(), principal.clone());
     let (parts, body) = request.into_parts();
     let checked = match parts.method {
-        Method::POST => read(&endpoint, body).await,
+        Method::POST => read(&endpoint, &principal, body).await,
         // The SDK would accept the deletion of a session that does not exist.
         Method::DELETE if names_unknown_session(&own, &parts.headers) => {
             Err((StatusCode::NOT_FOUND, "Not Found: Session not found").into_response())
@@ -81,15 +81,16 @@ fn config() -> StreamableHttpServerConfig {
 /// Reads and parses the body. The parsed message is dropped and the SDK parses the same bytes again, because its service
 /// takes a whole HTTP request and has no entry for a message. Parsing first lets us send a protocol error with the
 /// request's id where the SDK would send plain text.
-async fn read<H>(endpoint: &McpEndpoint<H>, body: Body) -> Result<Bytes, Response> {
+async fn read<H>(endpoint: &McpEndpoint<H>, principal: &Principal, body: Body) -> Result<Bytes, Response> {
     let bytes = request_body::read(body, endpoint.largest_body).await?;
     let message = client_message::parse(&bytes).map_err(|error| error.into_response(StatusCode::BAD_REQUEST))?;
-    match initialize_id(&message) {
-        Some(request) if endpoint.sessions.is_full() => {
-            Err(MessageError::too_many_sessions(request).into_response(StatusCode::SERVICE_UNAVAILABLE))
-        }
-        _ => Ok(bytes),
-    }
+    let Some(request) = initialize_id(&message) else { return Ok(bytes) };
+    let Err(refusal) = endpoint.sessions.check_room(principal) else { return Ok(bytes) };
+    let status = match refusal {
+        SessionError::ShareTaken(_) => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    Err(MessageError::too_many_sessions(request, refusal.to_string()).into_response(status))
 }
 
 /// The id of a request that begins a protocol session.

@@ -27,6 +27,15 @@ impl MessageError {
         }
     }
 
+    pub fn too_many_values(envelope: &Envelope, most: usize) -> Self {
+        let text = format!("Invalid request: the message has more than {most} values");
+        Self {
+            id: envelope.id(),
+            error: ErrorData::invalid_request(text, None),
+            expects_response: envelope.has_id() || !envelope.has_method(),
+        }
+    }
+
     /// For the id of a request that is still running. The client could not tell two responses with one id apart.
     pub fn duplicate(id: &RequestId) -> Self {
         let text = format!("Invalid request: the id {id} belongs to another request of this session");
@@ -34,9 +43,8 @@ impl MessageError {
     }
 
     /// For a valid `initialize` that exceeds the operator's limit.
-    pub fn too_many_sessions(id: &RequestId) -> Self {
-        let text = "there are too many sessions already; try again later ([http] max_sessions sets the limit)";
-        Self { id: Some(id.clone()), error: ErrorData::internal_error(text, None), expects_response: true }
+    pub fn too_many_sessions(id: &RequestId, reason: String) -> Self {
+        Self { id: Some(id.clone()), error: ErrorData::internal_error(reason, None), expects_response: true }
     }
 
     pub fn unusable_id() -> Self {

@@ -3,9 +3,10 @@
 //! - [`mcp`] translates between the protocol and the server: requests become calls, outputs become results. [`roots`] and
 //!   [`elicitation`] ask the client something; [`sealed_questions`] does so where the client has to call again.
 //! - [`stdio`] serves one client: [`standard_streams`] opens stdin and stdout, [`line_transport`] reads and writes lines.
-//! - [`http`] serves many. A request passes [`connections`], [`origin`], [`auth`], [`in_flight`], [`mcp_endpoint`] and
-//!   [`request_body`]. [`protocol_sessions`] and [`own_sessions`] hold the sessions of the lifecycle that has them,
-//!   [`open_requests`] the calls whose client may reconnect.
+//! - [`http`] serves many. A connection comes in through [`listener`] and [`connections`], which gives it one of the
+//!   [`places`]. A request passes [`origin`], [`auth`], [`in_flight`], [`mcp_endpoint`] and [`request_body`].
+//!   [`protocol_sessions`] and [`own_sessions`] hold the sessions of the lifecycle that has them, [`open_requests`] the
+//!   calls whose client may reconnect. [`share`] is what one token may have of connections and sessions.
 //! - [`client_message`] parses on both transports. A message that cannot be parsed gets a [`message_error`] with the id
 //!   that its [`envelope`] shows.
 
@@ -17,17 +18,20 @@ mod envelope;
 pub mod http;
 mod in_flight;
 mod line_transport;
+mod listener;
 mod mcp;
 mod mcp_endpoint;
 mod message_error;
 mod open_requests;
 mod origin;
 mod own_sessions;
+mod places;
 mod protocol_sessions;
 mod request_body;
 mod response_id;
 mod roots;
 mod sealed_questions;
+mod share;
 mod signals;
 mod single_header;
 mod standard_streams;

@@ -2,7 +2,7 @@
 //! knowing, even under a domain of the page that resolves to this machine (DNS rebinding). But it cannot forge the headers
 //! `Host` and `Origin`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -12,6 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::single_header::single_header;
+use crate::config::Listen;
 
 /// The values of `Host` and `Origin` that are accepted.
 #[derive(Clone, Debug)]
@@ -24,17 +25,28 @@ pub struct AllowedCallers {
 }
 
 impl AllowedCallers {
-    pub fn new(listen: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
-        let own = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned(), listen.ip().to_string()];
+    pub fn new(listen: &Listen, hosts: &[String], origins: &[String]) -> Self {
+        let ip = match listen {
+            Listen::Tcp(address) => Some(address.ip()),
+            Listen::Unix(_) => None,
+        };
+        let own = ["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+        let own = own.into_iter().chain(ip.map(|ip| ip.to_string()));
         Self {
-            hosts: own.into_iter().chain(hosts.iter().map(|host| host.to_ascii_lowercase())).collect(),
-            any_address: listen.ip().is_unspecified(),
+            hosts: own.chain(hosts.iter().map(|host| host.to_ascii_lowercase())).collect(),
+            any_address: ip.is_some_and(|ip| ip.is_unspecified()),
             origins: origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase()).collect(),
         }
     }
 
     fn allows_host(&self, authority: &str) -> bool {
         let Ok(authority) = authority.parse::<Authority>() else { return false };
+        // Only a host and a port, no user name and no second host.
+        let rest = authority.as_str().strip_prefix(authority.host());
+        let port = rest.map(|rest| rest.strip_prefix(':').unwrap_or(rest));
+        if !port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit())) {
+            return false;
+        }
         let host = authority.host().trim_matches(['[', ']']).to_ascii_lowercase();
         self.hosts.contains(&host) || (self.any_address && host.parse::<IpAddr>().is_ok())
     }
@@ -55,6 +67,10 @@ pub async fn check(State(callers): State<Arc<AllowedCallers>>, request: Request,
     let Some(host) = single_header(request.headers(), &header::HOST).filter(|host| callers.allows_host(host)) else {
         return refused("Host", "allowed_hosts");
     };
+    // A request can name a host in its first line too, and that one would count more than the header.
+    if request.uri().authority().is_some_and(|authority| !callers.allows_host(authority.as_str())) {
+        return refused("Host", "allowed_hosts");
+    }
     if !request.headers().contains_key(header::ORIGIN) {
         return next.run(request).await;
     }
@@ -94,7 +110,8 @@ mod tests {
     use super::*;
 
     fn callers(listen: &str) -> AllowedCallers {
-        AllowedCallers::new(listen.parse().unwrap(), &["dev.example".to_owned()], &["https://app.example/".to_owned()])
+        let listen = Listen::Tcp(listen.parse().unwrap());
+        AllowedCallers::new(&listen, &["dev.example".to_owned()], &["https://app.example/".to_owned()])
     }
 
     #[test]
@@ -103,7 +120,15 @@ mod tests {
         for host in ["localhost", "LOCALHOST:1", "127.0.0.1:8731", "[::1]:8731", "dev.example:443"] {
             assert!(local.allows_host(host), "{host}");
         }
-        for host in ["", "evil.example", "localhost.evil.example", "192.168.1.2:8731", "127.0.0.1@evil.example"] {
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "192.168.1.2:8731",
+            "127.0.0.1@evil.example",
+            "user:pw@localhost",
+            "localhost:1,evil.example",
+        ] {
             assert!(!local.allows_host(host), "{host}");
         }
         let everywhere = callers("0.0.0.0:8731");

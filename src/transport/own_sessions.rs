@@ -62,9 +62,7 @@ impl SessionManager for OwnSessions {
     type Transport = <LocalSessionManager as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), SessionError> {
-        if self.all.is_full() {
-            return Err(SessionError::Full(self.all.most));
-        }
+        self.all.check_room(&self.principal)?;
         let (id, transport) = self.all.sdk.create_session().await?;
         let requests = OpenRequests::new(self.all.reconnect_grace, cancel_in(&self.all.sdk, &id));
         self.all.requests().insert(id.clone(), requests);

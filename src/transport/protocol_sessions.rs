@@ -6,7 +6,9 @@ use rmcp::transport::streamable_http_server::session::local::{LocalSessionManage
 use rmcp::transport::streamable_http_server::session::{SessionId, SessionManager};
 use tokio_util::sync::CancellationToken;
 
+use super::auth::Principal;
 use super::open_requests::OpenRequests;
+use super::share::Share;
 use crate::base::locks::LockExt;
 use crate::server::{ClientId, Clients};
 
@@ -17,7 +19,7 @@ pub struct ProtocolSessions {
     pub(super) sdk: Arc<LocalSessionManager>,
     pub(super) clients: Arc<Clients>,
     requests: Mutex<HashMap<SessionId, Arc<OpenRequests>>>,
-    pub(super) most: usize,
+    pub(super) share: Share,
     /// How long a call waits for a client that lost its connection.
     pub(super) reconnect_grace: Duration,
     /// Fires when the server shuts down. Streams on which clients only listen are then closed.
@@ -28,23 +30,38 @@ pub struct ProtocolSessions {
 pub enum SessionError {
     #[error("session not found")]
     NotFound,
-    #[error("there are {0} sessions already")]
+    #[error("there are {0} sessions already, the limit of [http] max_sessions; try again later")]
     Full(usize),
+    #[error("this token has its share of the {0} sessions for all tokens; end some of them ([http] max_sessions)")]
+    ShareTaken(usize),
     #[error(transparent)]
     Sdk(#[from] LocalSessionManagerError),
 }
 
 impl ProtocolSessions {
-    pub fn new(clients: Arc<Clients>, most: usize, reconnect_grace: Duration, closing: CancellationToken) -> Arc<Self> {
+    pub fn new(
+        clients: Arc<Clients>,
+        share: Share,
+        reconnect_grace: Duration,
+        closing: CancellationToken,
+    ) -> Arc<Self> {
         let mut sdk = LocalSessionManager::default();
         // Idle sessions are ended by `sweep`. The SDK's own timer stops while a client does not read, and it knows
         // nothing of the processes.
         sdk.session_config.keep_alive = None;
-        Arc::new(Self { sdk: Arc::new(sdk), clients, requests: Mutex::default(), most, reconnect_grace, closing })
+        Arc::new(Self { sdk: Arc::new(sdk), clients, requests: Mutex::default(), share, reconnect_grace, closing })
     }
 
-    pub fn is_full(&self) -> bool {
-        self.requests().len() >= self.most
+    /// Whether this principal may begin one more session.
+    pub fn check_room(&self, principal: &Principal) -> Result<(), SessionError> {
+        let used = self.requests().len();
+        if self.share.is_used_up(used) {
+            Err(SessionError::Full(self.share.most))
+        } else if self.share.allows(used, self.clients.protocol_sessions_of(&principal.0)) {
+            Ok(())
+        } else {
+            Err(SessionError::ShareTaken(self.share.most))
+        }
     }
 
     /// Ends idle clients, with and without a protocol session. Runs as long as the server does.

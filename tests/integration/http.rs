@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{Exchange, HttpServer, World, nap, text, until, with_word};
+use crate::support::{Exchange, HttpClient, HttpServer, World, nap, text, until, with_word};
 
 const JSON: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json, text/event-stream")];
@@ -49,9 +49,12 @@ fn an_address_that_others_can_reach_needs_a_token() {
     let world = World::new();
     for (arguments, reason) in [
         (&["--listen", "0.0.0.0:0"][..], "needs a token"),
-        (&["--listen", "[::]:0", "--no-auth"], "--no-auth is accepted on a loopback address only"),
-        (&["--no-auth", "--token", "t"], "contradict each other"),
+        (&["--listen", "[::]:0", "--no-auth", "--network", "off"], "--no-auth is accepted on a loopback address only"),
+        (&["--no-auth", "--token", "t", "--network", "off"], "contradict each other"),
+        (&["--no-auth"], "keep commands off the network with --network off"),
+        (&["--no-auth", "--sandbox", "read-only"], "a command could connect to this server"),
         (&["--listen", "example.com:80"], "is not an address and a port"),
+        (&["--listen", "unix:/does/not/exist"], "failed to listen on unix:/does/not/exist"),
         (&["--token", "two words"], "without blanks"),
         (&["--token-file", "missing"], "missing"),
     ] {
@@ -59,8 +62,10 @@ fn an_address_that_others_can_reach_needs_a_token() {
         assert_eq!(server.wait_for_exit().code(), Some(2), "{arguments:?}");
         until("the reason", || server.log().contains(reason).then_some(()));
     }
-    let open = HttpServer::start(&world, &["--no-auth", "--listen", "localhost:0"]);
-    open.client("anything").bash("true").ok();
+    for closed in [["--network", "off"], ["--sandbox", "off"]] {
+        let arguments = [&["--no-auth", "--listen", "localhost:0"][..], &closed].concat();
+        HttpServer::start(&world, &arguments).client("anything").bash("true").ok();
+    }
 }
 
 #[test]
@@ -133,6 +138,10 @@ fn foreign_hosts_and_pages_are_refused() {
         let reply = server.request("POST", "/mcp", &headers, message.to_string().as_bytes());
         assert_eq!(reply.status, status, "{host} {origin:?}");
         assert_eq!(reply.header("access-control-allow-origin"), None);
+    }
+    for (target, status) in [(format!("{own}/mcp"), 404), ("http://evil.example/mcp".to_owned(), 403)] {
+        let reply = server.request("DELETE", &target, &[("authorization", "Bearer tok"), ("mcp-session-id", "x")], b"");
+        assert_eq!(reply.status, status, "{target}");
     }
 }
 
@@ -336,7 +345,9 @@ fn the_server_raises_its_descriptor_limit_and_commands_keep_theirs() {
 fn connections_are_limited_and_one_too_many_gets_a_503() {
     let world = World::new();
     let server = HttpServer::configured(&world, "max_connections = 3");
-    let held: Vec<TcpStream> = (0..3).map(|_| TcpStream::connect(&server.address).unwrap()).collect();
+    let clients: Vec<_> = (0..3).map(|_| server.client("tok")).collect();
+    let streams: Vec<_> = clients.iter().map(HttpClient::listen).collect();
+    until("the streams", || streams.iter().all(|stream| stream.so_far().contains("200 OK")).then_some(()));
     let surplus = until("the limit", || {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -344,7 +355,7 @@ fn connections_are_limited_and_one_too_many_gets_a_503() {
         stream.read_exact(&mut answer).ok().map(|()| answer)
     });
     assert_eq!(&surplus, b"HTTP/1.1 503");
-    drop(held);
+    streams.into_iter().for_each(crate::support::Exchange::hang_up);
     until("room again", || {
         let mut stream = TcpStream::connect(&server.address).unwrap();
         write!(stream, "GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", server.address).unwrap();

@@ -37,6 +37,8 @@ pub struct FindPage {
     pub ignored: bool,
     /// Whether time ran out before everything was looked at.
     pub partial: bool,
+    /// Directories that were not looked at, because their file system does not answer.
+    pub unanswered: Vec<PathBuf>,
 }
 
 /// Finds names below the directory. If none matches, it looks in ignored paths too.
@@ -109,5 +111,6 @@ fn find_in(
         looked_at: looked_at.into_inner(),
         ignored: false,
         partial: interrupt.reason().is_some(),
+        unanswered: walk.unanswered(),
     }
 }

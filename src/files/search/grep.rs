@@ -46,6 +46,8 @@ pub struct GrepPage {
     pub ignored: Option<IgnoredMatches>,
     /// Whether time ran out before everything was searched.
     pub partial: bool,
+    /// Directories that were not searched, because their file system does not answer.
+    pub unanswered: Vec<PathBuf>,
 }
 
 /// The matches of one file.
@@ -99,6 +101,7 @@ pub fn grep(
     // When time ran out, the matches that were found so far are shown.
     let second_pass = interrupt.afresh(PAGE_PATIENCE);
     page.files = Search { interrupt: &second_pass, ..search }.lines_of_page(&counted.hits)?;
+    page.unanswered = walk.unanswered();
     match interrupt.reason() {
         Some(Reason::Cancelled) => Err(FileError::Cancelled),
         _ => Ok(page),

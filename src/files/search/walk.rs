@@ -4,13 +4,17 @@
 //! reports is only a hint: a file is opened again beneath the handle of the directory, without following links, before
 //! anything of it is shown or read. An exchanged directory yields nothing.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use ignore::{WalkBuilder, WalkState};
+use ignore::{DirEntry, WalkBuilder, WalkState};
 use rustix::fs::{AtFlags, OFlags, Stat};
 
+use crate::base::locks::LockExt;
+use crate::base::mounts;
 use crate::files::scope::beneath;
 use crate::files::{DenyGlobs, Interrupt, PathHandle};
 
@@ -20,6 +24,8 @@ pub struct Walk<'a> {
     deny: &'a DenyGlobs,
     /// The part of the directory where the walk begins.
     begin: PathBuf,
+    /// Directories that were left out, because their file system does not answer.
+    unanswered: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +43,7 @@ pub struct Visited<'a> {
 
 impl<'a> Walk<'a> {
     pub fn new(top: &'a PathHandle, deny: &'a DenyGlobs) -> Self {
-        Self { top, deny, begin: PathBuf::new() }
+        Self { top, deny, begin: PathBuf::new(), unanswered: Arc::default() }
     }
 
     /// Visits this part of the directory only.
@@ -51,6 +57,13 @@ impl<'a> Walk<'a> {
         self.top.names().join(relative).agent
     }
 
+    /// Directories that were left out because their file system does not answer, as agents know them.
+    pub fn unanswered(&self) -> Vec<PathBuf> {
+        let unanswered = self.unanswered.locked();
+        let below = unanswered.iter().filter_map(|path| path.strip_prefix(self.top.real()).ok());
+        below.map(|relative| self.agent_path(relative)).collect()
+    }
+
     /// Calls a visitor for each name. Every thread makes a visitor of its own. `.git` and denied names are left out.
     pub fn run<V: FnMut(&Visited<'_>) + Send>(
         &self,
@@ -59,7 +72,14 @@ impl<'a> Walk<'a> {
         make_visitor: impl Fn() -> V,
     ) {
         let respect = ignore_files == IgnoreFiles::Respected;
-        let (deny, names) = (self.deny.clone(), self.top.names().clone());
+        let (deny, names, unanswered) = (self.deny.clone(), self.top.names().clone(), self.unanswered.clone());
+        let answers = move |entry: &DirEntry| {
+            let silent = entry.file_type().is_some_and(|kind| kind.is_dir()) && !mounts::answers(entry.path());
+            if silent {
+                unanswered.locked().insert(entry.path().to_owned());
+            }
+            !silent
+        };
         let mut builder = WalkBuilder::new(self.top.real().join(&self.begin));
         builder
             .hidden(false)
@@ -72,7 +92,8 @@ impl<'a> Walk<'a> {
             .threads(std::thread::available_parallelism().map_or(2, usize::from).min(12))
             .filter_entry(move |entry| {
                 let below = entry.path().strip_prefix(&names.real).unwrap_or(entry.path());
-                entry.depth() == 0 || entry.file_name() != OsStr::new(".git") && !names.is_denied_below(&deny, below)
+                entry.depth() == 0
+                    || entry.file_name() != OsStr::new(".git") && !names.is_denied_below(&deny, below) && answers(entry)
             });
         if respect {
             builder.add_custom_ignore_filename(".rgignore");

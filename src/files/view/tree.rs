@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 
+use crate::base::mounts;
 use crate::files::{DenyGlobs, FileError, Interrupt, PathHandle};
 
 const HIDDEN: [&str; 2] = [".git", "node_modules"];
@@ -60,6 +61,10 @@ impl Drawing<'_> {
             let (branch, next) =
                 if index + 1 == last && left_out == 0 { ("└── ", "    ") } else { ("├── ", "│   ") };
             let shown = name.to_string_lossy();
+            if !mounts::answers(&self.top.real().join(below).join(&name)) {
+                self.lines.push(format!("{indent}{branch}{shown}/ (does not answer)"));
+                continue;
+            }
             let step = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let child = rustix::fs::openat(&directory, &name, step, Mode::empty());
             let kind = child.as_ref().ok().and_then(|child| rustix::fs::fstat(child).ok());

@@ -94,7 +94,18 @@ const SUBCOMMANDS: &[Usage] = &[
         effects: &[("-O", Effect::RefuseValue), ("--open-files-in-pager", Effect::Refuse)],
         ..LOCAL
     },
-    Usage { programs: "rebase", effects: &[("-x", Effect::RefuseValue), ("--exec", Effect::RefuseValue)], ..LOCAL },
+    Usage {
+        programs: "rebase",
+        reason: "run commands, from its arguments or from the list of steps in .git",
+        effects: &[
+            ("-x", Effect::RefuseValue),
+            ("--exec", Effect::RefuseValue),
+            ("--continue", Effect::Refuse),
+            ("--skip", Effect::Refuse),
+            ("--edit-todo", Effect::Refuse),
+        ],
+        ..LOCAL
+    },
     Usage {
         programs: "format-patch archive bundle",
         effects: &[
@@ -140,18 +151,22 @@ pub fn vet(arguments: &[Word]) -> Vetted {
         Some("config") => configuration(&words[1..]),
         Some(name) => match SUBCOMMANDS.iter().find(|usage| usage.names(name)) {
             Some(usage) => by(usage, &words[1..]),
-            None => refused(format!("`git {name}` may run an alias or other programs")),
+            None => refused(&words[1..], format!("`git {name}` may run an alias or other programs")),
         },
-        None => refused("the subcommand is known only after bash has expanded it".to_owned()),
+        None => refused(&words[1..], "the subcommand is known only after bash has expanded it".to_owned()),
     };
     // The indices count from the first argument of git, not of the subcommand.
     let behind = arguments.len() - words.len() + 1;
     inner.patterns.iter_mut().for_each(|pattern| *pattern += behind);
+    inner.unvetted.iter_mut().for_each(|unvetted| unvetted.at += behind);
     vetted.and(inner)
 }
 
-fn refused(why: String) -> Vetted {
-    Vetted { unvetted: Some(why), ..Vetted::default() }
+/// Only a rule that names every word of the subcommand covers it.
+fn refused(arguments: &[Word], why: String) -> Vetted {
+    let mut vetted = Vetted::default();
+    vetted.unvetted(arguments.len().saturating_sub(1), why);
+    vetted
 }
 
 /// `git config`. Reading a setting is harmless. Writing one can make git run a program later.
@@ -161,6 +176,6 @@ fn configuration(arguments: &[Word]) -> Vetted {
     });
     match first.as_deref() {
         Some("--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list") => Vetted::default(),
-        _ => refused("git may later run what is written to its configuration".to_owned()),
+        _ => refused(arguments, "git may later run what is written to its configuration".to_owned()),
     }
 }

@@ -1,13 +1,15 @@
 //! Programs that run code. The text for a shell is judged like any other command. Code in other languages cannot be judged,
 //! so a rule that allows an interpreter covers little more than `--version`, unless it says `arguments = "any"`.
 
-use super::usage::{Effect, Language, Operands, Usage};
+use super::usage::{Alone, Effect, Language, Operands, Usage};
 
-/// Python modules whose arguments run nothing else.
-pub const MODULES: &str = "pytest unittest mypy black ruff flake8 isort pylint json.tool compileall build venv";
-
-const INTERPRETER: Usage =
-    Usage { reason: "run any code", flags: "--version --help -V -h", operands: Operands::Code, ..Usage::BASE };
+const INTERPRETER: Usage = Usage {
+    reason: "run any code",
+    informs: "--version --help -V -h",
+    operands: Operands::Code,
+    alone: Alone::RunsInput,
+    ..Usage::BASE
+};
 
 pub const TABLE: &[Usage] = &[
     Usage {
@@ -20,20 +22,21 @@ pub const TABLE: &[Usage] = &[
     Usage {
         programs: "python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 pypy \
                    pypy3",
-        flags: "--version --help -V -h -u -B -O -OO -q -s -S -E -I -v",
+        flags: "-u -B -O -OO -q -s -S -E -I -P -b -d -x -v",
+        informs: "--version --help -V -VV -h -?",
         values: "-W -X",
         effects: &[("-c", Effect::Code), ("-m", Effect::Module)],
         ..INTERPRETER
     },
     Usage {
         programs: "perl ruby",
-        flags: "--version --help -v",
+        informs: "--version --help -v",
         effects: &[("-e", Effect::Code), ("-E", Effect::Code)],
         ..INTERPRETER
     },
     Usage {
         programs: "node nodejs deno bun",
-        flags: "--version --help -v -h",
+        informs: "--version --help -v -h",
         effects: &[("-e", Effect::Code), ("-p", Effect::Code), ("--eval", Effect::Code), ("--print", Effect::Code)],
         ..INTERPRETER
     },
@@ -78,8 +81,9 @@ pub const TABLE: &[Usage] = &[
         programs: "ed red vi vim nvim view vimdiff ex rvim emacs nano pico joe micro gdb lldb sqlite3 mysql psql redis-cli \
                    ftp sftp telnet m4 dc irb expect socat nc ncat netcat screen tmux at batch crontab",
         reason: "run commands it is told at its prompt or in its arguments",
-        flags: "--version --help -V",
+        informs: "--version --help -V",
         operands: Operands::Refuse,
+        alone: Alone::RunsInput,
         ..Usage::BASE
     },
 ];

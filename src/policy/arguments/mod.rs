@@ -2,8 +2,9 @@
 //!
 //! A rule that allows `sort` means sorting, not `sort --compress-program=…`. The tables here describe the programs that can
 //! be made to do something else. They list the options that are harmless, and what the other ones do. An option that a
-//! table does not list is *unvetted*: it is asked about, unless the rule says `arguments = "any"`. For a program that is in
-//! no table, a rule that allows it covers all its arguments.
+//! table does not list is *unvetted*: it is asked about, unless the rule names these very words or says `arguments =
+//! "any"`. For a program that is in no table, a rule that allows it covers all arguments but those that name a program
+//! ([`unknown`]).
 //!
 //! A table entry is a [`Usage`](usage::Usage), for one program or several alike, with its reason:
 //!
@@ -11,34 +12,57 @@
 //! - [`interpreters`] run code,
 //! - [`writers`] write the files they are told to,
 //! - [`tools`] are all other programs,
-//! - [`git`] has subcommands of its own.
+//! - [`git`] and the package managers ([`packages`]) have subcommands of their own.
 //!
 //! [`mod@vet`] reads the arguments of a command by its entry. The result is a [`Vetted`].
 
+mod awk;
 mod git;
 mod interpreters;
+mod packages;
 mod scripts;
 mod shells;
 mod tools;
+mod unknown;
 mod usage;
 mod vet;
 mod vetted;
 mod wrappers;
 mod writers;
 
-pub use vet::tail;
+pub use usage::{Operands, Usage};
+pub use vet::{by, tail};
 pub use vetted::{Carried, Vetted};
 
 use super::shell::Word;
+use usage::{Style, lists};
 
-/// What the arguments make the program do. `None` for a program that is in no table.
-pub fn vet(program: &str, arguments: &[Word]) -> Option<Vetted> {
+/// What the arguments make the program do.
+pub fn vet(program: &str, arguments: &[Word]) -> Vetted {
     if program == "git" {
-        return Some(git::vet(arguments));
+        return git::vet(arguments);
     }
-    let tables = [wrappers::TABLE, interpreters::TABLE, writers::TABLE, tools::TABLE];
-    let usage = tables.into_iter().flatten().find(|usage| usage.names(program))?;
-    Some(vet::by(usage, arguments))
+    match entry(program) {
+        Some(usage) => vet::by(usage, arguments),
+        None => packages::vet(program, arguments).unwrap_or_else(|| unknown::vet(arguments)),
+    }
+}
+
+/// Whether the option is one word for this program, as `-exec` is for `find`, and not letters written together.
+pub fn is_one_option(program: &str, option: &str) -> bool {
+    let listed = |usage: &Usage| {
+        let effects = usage.effects.iter().map(|(name, _)| *name);
+        usage.style == Style::Words
+            || lists(usage.flags, option)
+            || lists(usage.values, option)
+            || effects.into_iter().any(|name| name == option)
+    };
+    entry(program).is_some_and(listed)
+}
+
+fn entry(program: &str) -> Option<&'static Usage> {
+    let tables = [wrappers::TABLE, interpreters::TABLE, writers::TABLE, tools::TABLE, &[packages::GO]];
+    tables.into_iter().flatten().find(|usage| usage.names(program))
 }
 
 #[cfg(test)]

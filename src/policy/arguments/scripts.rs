@@ -1,11 +1,14 @@
-//! Which scripts of sed and awk are harmless: those that neither run a command nor write a file.
+//! Which scripts of sed and awk are harmless: those that run no command. awk can write files whose names are in its
+//! program.
 
+use super::awk;
 use super::usage::Language;
 
-pub fn is_harmless(language: Language, script: &str) -> bool {
+/// The files that the script writes. `None` if it may run a command, or write a file whose name is not known.
+pub fn written_files(language: Language, script: &str) -> Option<Vec<String>> {
     match language {
-        Language::Sed => sed(script).is_some(),
-        Language::Awk => awk(script),
+        Language::Sed => sed(script).map(|()| Vec::new()),
+        Language::Awk => awk::written_files(script),
     }
 }
 
@@ -48,20 +51,22 @@ fn sed_command(rest: &str) -> Option<&str> {
         'p' | 'd' | 'P' | 'D' | 'n' | 'N' | 'g' | 'G' | 'h' | 'H' | 'x' | '=' | '{' | 'l' | 'z' => Some(after),
         'q' | 'Q' => Some(after.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ')),
         'a' | 'i' | 'c' => {
-            // The text ends with the line, unless a backslash continues it.
-            let mut end = 0;
+            // The text ends with the line, unless a backslash continues it. Versions of sed disagree about more than one
+            // backslash there. At the end of the script, the text would go on in the next `-e`.
+            let mut rest = after;
             loop {
-                let line = after[end..].split_once('\n').map(|(line, _)| line);
-                match line {
-                    Some(line) if line.ends_with('\\') => end += line.len() + 1,
-                    Some(line) => return Some(&after[end + line.len() + 1..]),
-                    None => return Some(""),
+                let (line, next) = rest.split_once('\n').map_or((rest, None), |(line, next)| (line, Some(next)));
+                let backslashes = line.len() - line.trim_end_matches('\\').len();
+                match (backslashes, next) {
+                    (0, next) => return Some(next.unwrap_or_default()),
+                    (1, Some(next)) => rest = next,
+                    _ => return None,
                 }
             }
         }
         ':' | 'b' | 't' | 'T' => {
-            let label = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ' ';
-            Some(after.trim_start_matches(label))
+            let label = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            Some(after.trim_start_matches([' ', '\t']).trim_start_matches(label))
         }
         's' | 'y' => {
             let delimiter = after.chars().next().filter(|c| !c.is_alphanumeric() && *c != '\\' && *c != '\n')?;
@@ -92,17 +97,4 @@ fn sed_delimited(text: &str, delimiter: char) -> Option<&str> {
         }
     }
     None
-}
-
-/// The program has no pipe, no redirection, and no function that runs a command or reads a file.
-fn awk(program: &str) -> bool {
-    let words = ["system", "getline", "close", "fflush", "@"];
-    if words.iter().any(|word| program.contains(word)) || program.replace("||", "").contains('|') {
-        return false;
-    }
-    // `>` is a comparison, except after `print`.
-    program.match_indices('>').all(|(at, _)| {
-        let statement = program[..at].rsplit(['{', '}', ';', '\n']).next().unwrap_or_default();
-        !statement.contains("print")
-    })
 }

@@ -21,12 +21,14 @@ pub fn vet(usage: &Usage, arguments: &[Word]) -> Vetted {
             // `-o` takes a value: `-o pipefail`.
             at += usize::from(text.ends_with('o'));
         } else if !lists(usage.flags, &text) {
-            vetted.unvetted(format!("its option {text} is not among the vetted ones"));
+            vetted.unvetted(at - 1, format!("its option {text} is not among the vetted ones"));
         }
     }
     match arguments.get(at) {
         Some(word) if text_follows => vetted.carried.push(Carried::Text(word.clone())),
-        Some(word) if word.text().as_deref() != Some("-") => vetted.unvetted("it runs a file that cannot be judged"),
+        Some(word) if word.text().as_deref() != Some("-") => {
+            vetted.unvetted(at, "it runs a file that cannot be judged");
+        }
         _ => vetted.opaque("a shell without -c runs the text that it reads"),
     }
     vetted

@@ -7,18 +7,20 @@ use super::*;
 fn outcome(command: &str) -> String {
     let words: Vec<Word> = split::words(command).unwrap().into_iter().map(Word::literal).collect();
     let program = words[0].text().unwrap();
-    let Some(vetted) = vet(&program, &words[1..]) else { return "no entry".to_owned() };
-    if vetted.opaque.is_some() {
+    let vetted = vet(&program, &words[1..]);
+    if vetted.opaque.is_some() || vetted.runs_input {
         return "opaque".to_owned();
     }
     let text = |word: &Word| word.text().unwrap_or_else(|| "?".to_owned());
     let mut parts = Vec::new();
-    if vetted.unvetted.is_some() {
+    if !vetted.unvetted.is_empty() {
         parts.push("unvetted".to_owned());
     }
     for carried in &vetted.carried {
         parts.push(match carried {
-            Carried::Words(words) => format!("runs {}", words.iter().map(text).collect::<Vec<_>>().join(" ")),
+            Carried::Words(words) | Carried::Package(words) => {
+                format!("runs {}", words.iter().map(text).collect::<Vec<_>>().join(" "))
+            }
             Carried::Text(word) => format!("runs {}", text(word)),
         });
     }
@@ -30,7 +32,7 @@ fn outcome(command: &str) -> String {
 #[test]
 fn each_program_is_seen_through() {
     let rows = [
-        ("ls -la", "no entry"),
+        ("ls -la", "plain"),
         // Wrappers run what follows them.
         ("env pwn", "runs pwn"),
         ("env -i -u X A=1 pwn x", "runs pwn x"),
@@ -71,20 +73,48 @@ fn each_program_is_seen_through() {
         ("bash --version", "plain"),
         ("python3 -c 'x'", "unvetted"),
         ("python3 --version", "plain"),
-        ("python3 -m pytest -q", "plain"),
+        ("python3 -m pytest -q", "unvetted"),
+        ("python3 -m json.tool x", "unvetted"),
+        ("python3", "opaque"),
+        ("python3 -", "opaque"),
+        ("python3 /dev/stdin", "opaque"),
+        ("python3 -u -B", "opaque"),
+        ("python3 x.py --version", "unvetted"),
+        ("python3 -V", "plain"),
+        ("python3 -v", "opaque"),
+        ("perl", "opaque"),
+        ("ruby -v", "plain"),
+        ("node", "opaque"),
+        ("node --version", "plain"),
+        ("sqlite3", "opaque"),
+        ("su", "opaque"),
+        ("unshare -r", "opaque"),
+        ("script -q f", "opaque"),
+        ("parallel", "opaque"),
+        ("parallel ::: 'pwn x'", "opaque"),
+        ("sudo -s", "opaque"),
         ("python3 -m timeit x", "unvetted"),
         ("perl -e 'system(q(pwn))'", "unvetted"),
         ("node -v", "plain"),
         ("awk '{print $1}' f", "plain"),
         ("awk -F: '$3 > 100 {print $1}' f", "plain"),
         ("awk 'BEGIN{system(\"pwn\")}'", "unvetted"),
-        ("awk '{print > \"f\"}'", "unvetted"),
+        ("awk '{print > \"f\"}'", "writes f"),
+        ("awk '{print \"x;\" > \"f\"}'", "writes f"),
+        ("awk '{print > $1}'", "unvetted"),
         ("awk '{print | \"pwn\"}'", "unvetted"),
         ("sed -n '1,5p' f", "plain"),
         ("sed 's/a/b/g; s|x|y|' f", "plain"),
         ("sed 's/.*/pwn/e' f", "unvetted"),
         ("sed '1e pwn' f", "unvetted"),
         ("sed 's/a/b/w f' f", "unvetted"),
+        ("sed 'a x\\\\\ne pwn' f", "unvetted"),
+        ("sed 'a x\\\ne pwn' f", "plain"),
+        ("sed -e 'a\\' -e 's/\ne pwn\n/x/' f", "unvetted"),
+        ("sed ':a;t a e pwn' f", "unvetted"),
+        ("sed ':a;N;$!ba;s/\\n/ /g' f", "plain"),
+        ("sed -i.bak s/a/b/ f", "writes f"),
+        ("sed '-i../x/*' s/a/b/ f", "unvetted, writes f"),
         ("sed -i s/a/b/ f g", "writes f, writes g"),
         ("sed s/a/b/ f -i", "writes f"),
         ("sed -e p -e 's/x/y/' f", "plain"),
@@ -101,6 +131,12 @@ fn each_program_is_seen_through() {
         ("sort -o out f", "writes out"),
         ("sort --compress-program=pwn f", "runs pwn"),
         ("sort --compress-prog=pwn f", "runs pwn"),
+        ("uniq -c a", "plain"),
+        ("uniq a b", "writes b"),
+        ("xxd -l 16 a b", "writes b"),
+        ("diff3 --diff-program=pwn a b c", "runs pwn"),
+        ("sdiff --diff-prog pwn a b", "runs pwn"),
+        ("touch --whatever=x a", "unvetted, writes a"),
         ("curl -sSL -o f http://h/", "writes f"),
         ("curl -sof http://h/", "writes f"),
         ("curl -K x", "unvetted"),
@@ -135,6 +171,31 @@ fn each_program_is_seen_through() {
         ("date -f /etc/shadow", "unvetted"),
         ("date -u +%F", "plain"),
         ("zip z.zip a -T -TT pwn", "runs pwn, writes z.zip"),
+        ("zip -T -TTpwn z.zip a", "runs pwn, writes z.zip"),
+        ("zip -rTTpwn z.zip a", "runs pwn, writes z.zip"),
+        ("zip --unzip-comm pwn z.zip a", "runs pwn, writes z.zip"),
+        ("npm test", "plain"),
+        ("npm run build -- --watch", "plain"),
+        ("npm --script-shell=pwn test", "runs pwn"),
+        ("npm test --script-sh pwn", "runs pwn"),
+        ("npm exec -c pwn", "runs pwn"),
+        ("npm exec -- pwn x", "unvetted, runs pwn x"),
+        ("npm config set script-shell pwn", "unvetted"),
+        ("npx pwn", "unvetted, runs pwn"),
+        ("uv run pwn x", "unvetted, runs pwn x"),
+        ("uv pip list", "plain"),
+        ("go test ./...", "plain"),
+        ("go test -run X -v ./...", "plain"),
+        ("go test -exec pwn ./...", "runs pwn"),
+        ("go test --exec=pwn ./...", "runs pwn"),
+        ("go build -toolexec pwn .", "runs pwn"),
+        ("go build -ldflags=-extld=pwn .", "unvetted"),
+        ("go build -o x .", "writes x"),
+        // Programs that are in no table.
+        ("bat --pager pwn f", "unvetted"),
+        ("mystery --diff-program=pwn", "unvetted"),
+        ("mystery --output=/etc/x", "writes /etc/x"),
+        ("mystery --filter=x -e", "plain"),
         ("gcc -O2 -o x x.c", "writes x"),
         ("gcc -wrapper pwn x.c", "unvetted"),
         ("less +!pwn f", "unvetted"),
@@ -158,6 +219,9 @@ fn each_program_is_seen_through() {
         ("git grep -n x", "plain"),
         ("git rebase --root -x pwn", "unvetted"),
         ("git rebase -i HEAD~2", "plain"),
+        ("git rebase --continue", "unvetted"),
+        ("git rebase --cont", "unvetted"),
+        ("git rebase --abort", "plain"),
         ("git diff --output=f", "writes f"),
         ("git diff --ext-diff", "unvetted"),
         ("git bisect run pwn", "unvetted"),

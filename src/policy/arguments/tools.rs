@@ -44,10 +44,27 @@ pub const TABLE: &[Usage] = &[
     Usage {
         programs: "rg",
         reason: "filter files through a program",
-        effects: &[("--pre", Effect::Run), ("--hostname-bin", Effect::Run)],
-        values: "--pre-glob -e -f -g -t -T -A -B -C -m -j -r -E -M",
-        flags: "--pretty",
-        others: Others::Plain,
+        flags: "-0 -a -b -c -F -h -H -i -I -l -L -n -N -o -p -P -q -s -S -u -U -v -V -w -x -. --auto-hybrid-regex --binary --block-buffered \
+                --byte-offset --case-sensitive --column --context-separator --count --count-matches --crlf --debug --files \
+                --files-with-matches --files-without-match --fixed-strings --follow --glob-case-insensitive --heading --hidden \
+                --ignore-case --ignore-file-case-insensitive --include-zero --invert-match --json --line-buffered --line-number \
+                --line-regexp --max-columns-preview --mmap --multiline --multiline-dotall --no-config --no-filename --no-heading \
+                --no-hidden --no-ignore --no-ignore-dot --no-ignore-exclude --no-ignore-files --no-ignore-global --no-ignore-messages \
+                --no-ignore-parent --no-ignore-vcs --no-line-number --no-messages --no-mmap --no-require-git --no-unicode --null \
+                --null-data --one-file-system --only-matching --passthru --pcre2 --pcre2-version --pretty --quiet --smart-case \
+                --stats --stop-on-nonmatch --text --trace --trim --type-list --unrestricted --vimgrep --with-filename --word-regexp \
+                --no-column --no-trim --no-stats --no-pre --no-context-separator --sort-files --no-follow --no-json --no-pcre2",
+        values: "-A -B -C -d -e -E -f -g -j -m -M -r -t -T --after-context --before-context --color --colors --context --dfa-size-limit \
+                 --encoding --engine --field-context-separator --field-match-separator --file --generate --glob --hyperlink-format \
+                 --iglob --ignore-file --max-columns --max-count --max-depth --max-filesize --path-separator --pre-glob --regexp \
+                 --regex-size-limit --replace --sort --sortr --threads --type --type-add --type-clear --type-not",
+        effects: &[
+            ("--pre", Effect::Run),
+            ("--hostname-bin", Effect::Run),
+            // Decompresses with the programs of the search path.
+            ("-z", Effect::Refuse),
+            ("--search-zip", Effect::Refuse),
+        ],
         ..Usage::BASE
     },
     Usage {
@@ -78,17 +95,41 @@ pub const TABLE: &[Usage] = &[
         ..Usage::BASE
     },
     Usage {
-        programs: "zip unzip zipinfo",
+        programs: "zip",
         reason: "test an archive with a program",
+        flags: "-# -A -c -d -D -e -f -F -FF -FS -g -j -J -k -l -ll -m -o -q -r -R -sf -T -u -v -X -y -z -@ --recurse-paths --quiet \
+                --verbose --junk-paths --test --update --freshen --delete --move --symlinks --encrypt --no-extra --filesync --grow",
+        values: "-i -x -n -t -tt -P -s -Z --exclude --include --suffixes --password --split-size --compression-method",
         effects: &[
             ("-TT", Effect::Run),
             ("--unzip-command", Effect::Run),
-            ("-d", Effect::Inside),
             ("-O", Effect::Write),
             ("--output-file", Effect::Write),
+            ("--out", Effect::Write),
+            ("-b", Effect::Write),
+            ("--temp-path", Effect::Write),
+            ("-lf", Effect::Write),
+            ("--logfile-path", Effect::Write),
         ],
-        others: Others::Plain,
         operands: Operands::WriteFirst,
+        ..Usage::BASE
+    },
+    Usage {
+        programs: "unzip zipinfo",
+        reason: "write files",
+        flags: "-# -a -aa -b -B -c -C -D -f -h -j -K -l -L -m -M -n -o -p -q -qq -s -S -t -T -u -U -v -V -W -x -X -z -Z",
+        values: "-P -I -O",
+        effects: &[("-d", Effect::Inside)],
+        ..Usage::BASE
+    },
+    Usage {
+        programs: "diff3 sdiff",
+        reason: "compare with any program, or ask an editor",
+        flags: "-a -A -b -B -d -e -E -H -i -l -L -m -s -t -T -W -x -X -3 --text --show-all --merge --easy-only --ed --ignore-case \
+                --ignore-all-space --ignore-space-change --ignore-blank-lines --left-column --suppress-common-lines --minimal \
+                --speed-large-files --strip-trailing-cr --expand-tabs --initial-tab --overlap-only --show-overlap",
+        values: "-I -w --width --label --tabsize --ignore-matching-lines",
+        effects: &[("--diff-program", Effect::Run), ("-o", Effect::RefuseValue), ("--output", Effect::RefuseValue)],
         ..Usage::BASE
     },
     Usage {

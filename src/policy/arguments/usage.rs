@@ -1,5 +1,5 @@
 /// How a program, or several that are alike, reads its arguments: one entry of the tables.
-#[derive(Debug)]
+#[derive(Debug, Eq, PartialEq)]
 pub struct Usage {
     /// The names of the programs, separated by blanks.
     pub programs: &'static str,
@@ -13,13 +13,34 @@ pub struct Usage {
     pub effects: &'static [(&'static str, Effect)],
     /// What to think of an option that is not listed.
     pub others: Others,
+    pub style: Style,
     pub operands: Operands,
+    /// Options with which the program only says something about itself. They are flags too.
+    pub informs: &'static str,
+    /// What the program does if its arguments give it nothing to run.
+    pub alone: Alone,
+}
+
+/// How options are written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Style {
+    /// Single letters that may be written together, and long options that may be abbreviated.
+    Getopt,
+    /// Whole words behind one dash or two: `-run`, `--run`.
+    Words,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Alone {
+    Harmless,
+    /// It runs the program, or the commands, that it reads from its standard input.
+    RunsInput,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Others {
     Unvetted,
-    /// All dangerous options of the program are listed, so every other one is harmless.
+    /// Every other word that begins with a dash is data.
     Plain,
 }
 
@@ -54,8 +75,13 @@ pub enum Effect {
     RefuseValue,
     /// The value is the name of a variable. Bash evaluates a subscript in it.
     Subscript,
-    /// Runs the Python module of that name: `python -m`.
+    /// Runs the module of that name, and the words that follow are its arguments: `python -m`. Python looks for modules
+    /// in the working directory first, so the name says nothing about the code.
     Module,
+    /// Removes the variable of that name.
+    Unset,
+    /// Takes no value, and removes all variables.
+    UnsetAll,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -77,10 +103,14 @@ pub enum Operands {
     WriteLast,
     /// The program writes the first one.
     WriteFirst,
+    /// The program writes the second one.
+    WriteSecond,
     /// The program writes FILE of `of=FILE`.
     WriteOf,
     /// A command follows after so many operands.
     Command(usize),
+    /// As `Command(0)`, and the program comes from a package: from one of the project, or from one that is fetched.
+    Package,
     /// As `Command(0)`, and the command gets more arguments from a file or from standard input.
     FedCommand,
     /// Assignments, then a command.
@@ -110,7 +140,10 @@ impl Usage {
         values: "",
         effects: &[],
         others: Others::Unvetted,
+        style: Style::Getopt,
         operands: Operands::Plain,
+        informs: "--version --help",
+        alone: Alone::Harmless,
     };
 
     pub fn names(&self, program: &str) -> bool {

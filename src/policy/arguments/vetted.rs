@@ -5,6 +5,8 @@ use super::super::shell::Word;
 pub enum Carried {
     /// A program and its arguments.
     Words(Vec<Word>),
+    /// The same for a program of a package. A rule for a program of that name means another program, unless it restricts.
+    Package(Vec<Word>),
     /// Text that a shell will read.
     Text(Word),
 }
@@ -23,7 +25,9 @@ pub struct Vetted {
     /// Code in another language. It is searched for the names of restricted programs.
     pub code: Vec<Word>,
     /// Why a rule that allows the bare program does not cover these arguments.
-    pub unvetted: Option<String>,
+    pub unvetted: Vec<Unvetted>,
+    /// Whether it runs the program or the commands that it reads from its standard input.
+    pub runs_input: bool,
     /// Why nobody can tell what it runs. This counts under every policy.
     pub opaque: Option<String>,
     /// The indices of arguments that begin with a pattern such as `*`. A file name that begins with a dash would become
@@ -31,10 +35,18 @@ pub struct Vetted {
     pub patterns: Vec<usize>,
 }
 
+/// Arguments that a rule for the bare program does not cover. A rule that names these very words does.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Unvetted {
+    /// The index of the last argument that it is about.
+    pub at: usize,
+    pub why: String,
+}
+
 impl Vetted {
-    /// Notes the first reason and ignores later ones.
-    pub fn unvetted(&mut self, why: impl Into<String>) {
-        self.unvetted.get_or_insert(why.into());
+    /// `at` is the index of the last argument that the reason is about.
+    pub fn unvetted(&mut self, at: usize, why: impl Into<String>) {
+        self.unvetted.push(Unvetted { at, why: why.into() });
     }
 
     /// Notes the first reason and ignores later ones.
@@ -46,15 +58,16 @@ impl Vetted {
     /// would hide a command or a written file from the judge.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        let Self { carried, assignments, writes, inside, code, unvetted, opaque, patterns } = other;
+        let Self { carried, assignments, writes, inside, code, unvetted, runs_input, opaque, patterns } = other;
         self.carried.extend(carried);
         self.assignments.extend(assignments);
         self.writes.extend(writes);
         self.inside.extend(inside);
         self.code.extend(code);
         self.patterns.extend(patterns);
+        self.unvetted.extend(unvetted);
+        self.runs_input |= runs_input;
         // One reason is enough for a refusal, and the first one is shown.
-        self.unvetted = self.unvetted.or(unvetted);
         self.opaque = self.opaque.or(opaque);
         self
     }
@@ -73,7 +86,8 @@ mod tests {
             writes: vec![word()],
             inside: vec![word()],
             code: vec![word()],
-            unvetted: Some(text.to_owned()),
+            unvetted: vec![Unvetted { at: text.len(), why: text.to_owned() }],
+            runs_input: true,
             opaque: Some(text.to_owned()),
             patterns: vec![text.len()],
         }
@@ -86,6 +100,6 @@ mod tests {
         let both = filled("a").and(filled("bb"));
         let lengths = [both.carried.len(), both.assignments.len(), both.writes.len(), both.inside.len()];
         assert_eq!((lengths, both.code.len(), both.patterns), ([2; 4], 2, vec![1, 2]));
-        assert_eq!((both.unvetted.as_deref(), both.opaque.as_deref()), (Some("a"), Some("a")));
+        assert_eq!((both.unvetted.len(), both.opaque.as_deref()), (2, Some("a")));
     }
 }

@@ -1,21 +1,28 @@
 //! Programs that run the command that follows their own arguments. The judge then judges that command as if it were
 //! written alone. A new wrapper is one entry here.
 
-use super::usage::{Effect, Operands, Usage};
+use super::usage::{Alone, Effect, Operands, Usage};
 
 const WRAPPER: Usage = Usage { reason: "run another command", operands: Operands::Command(0), ..Usage::BASE };
+
+/// Without a command, these start a shell, which runs what it reads.
+const SHELL_WITHOUT_COMMAND: Usage = Usage { alone: Alone::RunsInput, ..WRAPPER };
 
 pub const TABLE: &[Usage] = &[
     Usage {
         programs: "env",
-        flags: "-i -0 -v - --ignore-environment --null --debug --version --help",
-        values: "-u --unset",
+        flags: "-0 -v --null --debug",
         // -S splits its value into words as a shell does. -C changes which file a relative path means.
         effects: &[
             ("-S", Effect::Run),
             ("--split-string", Effect::Run),
             ("-C", Effect::Inside),
             ("--chdir", Effect::Inside),
+            ("-u", Effect::Unset),
+            ("--unset", Effect::Unset),
+            ("-i", Effect::UnsetAll),
+            ("-", Effect::UnsetAll),
+            ("--ignore-environment", Effect::UnsetAll),
         ],
         operands: Operands::Environment,
         ..WRAPPER
@@ -40,6 +47,8 @@ pub const TABLE: &[Usage] = &[
         flags: "-0 -k -X -m -v --keep-order --null --verbose --bar --progress",
         values: "-j -n -N --jobs -a --arg-file --max-args --halt",
         operands: Operands::FedCommand,
+        // Without a command, every line that it reads is one.
+        alone: Alone::RunsInput,
         ..WRAPPER
     },
     Usage {
@@ -88,15 +97,15 @@ pub const TABLE: &[Usage] = &[
         programs: "unshare nsenter",
         flags: "-r -m -u -i -n -p -U -C -T -f -c --map-root-user --fork --mount --net --pid --user --ipc --uts",
         values: "-R -w -t",
-        ..WRAPPER
+        ..SHELL_WITHOUT_COMMAND
     },
-    Usage { programs: "chroot", operands: Operands::Command(1), ..WRAPPER },
+    Usage { programs: "chroot", operands: Operands::Command(1), ..SHELL_WITHOUT_COMMAND },
     Usage {
         programs: "sudo doas",
         flags: "-n -E -H -S -b -k -K -A -P -i -s --non-interactive --preserve-env --set-home --stdin --background",
         values: "-u -g -U -p -C -r -t -T -h -D -R --user --group --prompt",
         operands: Operands::Environment,
-        ..WRAPPER
+        ..SHELL_WITHOUT_COMMAND
     },
     Usage {
         programs: "su runuser",
@@ -104,7 +113,7 @@ pub const TABLE: &[Usage] = &[
         values: "-g -G -s -w",
         effects: &[("-c", Effect::Run), ("--command", Effect::Run), ("--session-command", Effect::Run)],
         operands: Operands::Refuse,
-        ..WRAPPER
+        ..SHELL_WITHOUT_COMMAND
     },
     Usage {
         programs: "watch",
@@ -126,12 +135,20 @@ pub const TABLE: &[Usage] = &[
             ("-I", Effect::Write),
         ],
         operands: Operands::Write,
-        ..WRAPPER
+        ..SHELL_WITHOUT_COMMAND
     },
     Usage {
         programs: "npx bunx pnpx uvx",
         reason: "fetch and run a package",
-        flags: "-y -q --yes --no --quiet",
+        flags: "-y -q --yes --no --no-install --quiet",
+        values: "-p --package",
+        effects: &[
+            ("-c", Effect::Run),
+            ("--call", Effect::Run),
+            ("--shell", Effect::Run),
+            ("--script-shell", Effect::Run),
+        ],
+        operands: Operands::Package,
         ..WRAPPER
     },
     Usage { programs: "busybox toybox", flags: "--list --help", ..WRAPPER },
@@ -139,7 +156,7 @@ pub const TABLE: &[Usage] = &[
         programs: "systemd-run dbus-run-session xvfb-run fakeroot unbuffer rlwrap setpriv prlimit numactl catchsegv choom \
                    linux32 linux64 setarch torsocks proxychains proxychains4 pkexec faketime ccache sccache cgexec \
                    firejail bwrap direnv dumb-init tini expect-unbuffer chpst softlimit",
-        ..WRAPPER
+        ..SHELL_WITHOUT_COMMAND
     },
     Usage { programs: "entr", reason: "run a command when files change", flags: "-a -c -d -n -p -r -s -z", ..WRAPPER },
 ];

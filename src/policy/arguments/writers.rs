@@ -2,21 +2,45 @@
 
 use super::usage::{Effect, Operands, Others, Usage};
 
-/// Apart from the options listed in an entry, no option of these programs runs another program.
-const WRITER: Usage = Usage { reason: "write a file", others: Others::Plain, operands: Operands::Write, ..Usage::BASE };
+const WRITER: Usage = Usage { reason: "write a file", operands: Operands::Write, ..Usage::BASE };
+
+/// Options of the programs that copy, move and remove files. None of them runs a program.
+const FILES: &str = "-a -b -d -D -f -H -i -I -l -L -n -N -p -P -q -r -R -s -T -u -v -x -X -Z --archive --attributes-only --backup \
+    --force --interactive --link --dereference --no-dereference --no-clobber --preserve --no-preserve --parents --recursive \
+    --reflink --remove-destination --sparse --strip-trailing-slashes --symbolic-link --no-target-directory --update --verbose \
+    --one-file-system --context --logical --physical --relative --directory --dir --preserve-root --no-preserve-root --exchange \
+    --ignore-fail-on-non-empty --copy-contents --debug --keep-directory-symlink";
 
 pub const TABLE: &[Usage] = &[
-    Usage { programs: "tee touch truncate mkdir rmdir rm unlink shred mkfifo mknod fallocate", ..WRITER },
-    Usage { programs: "mv", effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)], ..WRITER },
+    Usage {
+        programs: "tee touch truncate unlink shred mkfifo mknod fallocate sponge dos2unix unix2dos",
+        flags: "-a -c -d -f -h -i -l -m -n -o -p -u -v -x -z -Z --append --ignore-interrupts --output-error --no-create \
+                --no-dereference --io-blocks --exact --force --remove --verbose --zero --keep-size --dig-holes \
+                --collapse-range --zero-range --context --keepdate --quiet",
+        values: "-r -s -t --reference --size --time --date --length --offset --iterations --mode",
+        ..WRITER
+    },
+    Usage { programs: "mkdir rmdir rm", flags: FILES, values: "-m --mode", ..WRITER },
+    Usage {
+        programs: "mv",
+        flags: FILES,
+        values: "-S --suffix",
+        effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)],
+        ..WRITER
+    },
     Usage {
         programs: "cp ln link",
+        flags: FILES,
+        values: "-S --suffix",
         effects: &[("-t", Effect::Write), ("--target-directory", Effect::Write)],
         operands: Operands::WriteLast,
         ..WRITER
     },
     Usage {
         programs: "install",
-        values: "-m -o -g --mode --owner --group",
+        flags: "-b -c -C -d -D -p -s -T -v -Z --backup --compare --directory --preserve-timestamps --strip --no-target-directory \
+                --verbose --preserve-context",
+        values: "-m -o -g -S --mode --owner --group --suffix",
         effects: &[
             ("-t", Effect::Write),
             ("--target-directory", Effect::Write),
@@ -26,7 +50,45 @@ pub const TABLE: &[Usage] = &[
         operands: Operands::WriteLast,
         ..WRITER
     },
-    Usage { programs: "chmod chown chgrp setfacl setfattr chattr", ..WRITER },
+    Usage {
+        programs: "chmod chown chgrp setfacl setfattr chattr",
+        // What begins with a dash may be a mode: `chmod -x`.
+        others: Others::Plain,
+        ..WRITER
+    },
+    Usage {
+        programs: "uniq",
+        flags: "-c -d -D -i -u -z -# --count --repeated --all-repeated --group --ignore-case --unique --zero-terminated",
+        values: "-f -s -w --skip-fields --skip-chars --check-chars",
+        operands: Operands::WriteSecond,
+        ..WRITER
+    },
+    Usage {
+        programs: "xxd",
+        flags: "-a -autoskip -b -bits -C -capitalize -d -e -E -EBCDIC -i -include -p -ps -plain -postscript -r -revert -u \
+                -uppercase -v -version -h -help",
+        values: "-c -cols -g -groupsize -l -len -n -name -o -R -s -seek",
+        operands: Operands::WriteSecond,
+        ..WRITER
+    },
+    Usage {
+        programs: "patch",
+        flags: "-b -c -E -f -l -n -N -R -s -t -u -v --backup --context --dry-run --forward --force --ignore-whitespace \
+                --normal --reverse --quiet --silent --batch --unified --binary --posix --verbose",
+        values: "-D -F -g -i -p -V -Y -z --input --ifdef --fuzz --strip --suffix --version-control",
+        effects: &[
+            ("-o", Effect::Write),
+            ("--output", Effect::Write),
+            ("-r", Effect::Write),
+            ("--reject-file", Effect::Write),
+            ("-d", Effect::Inside),
+            ("--directory", Effect::Inside),
+            ("-B", Effect::Write),
+            ("--prefix", Effect::Write),
+        ],
+        operands: Operands::WriteFirst,
+        ..WRITER
+    },
     Usage { programs: "dd", operands: Operands::WriteOf, ..WRITER },
     Usage {
         programs: "sort gsort",
@@ -44,7 +106,6 @@ pub const TABLE: &[Usage] = &[
         values: "-a -b -C -l -n -t --bytes --lines --number --suffix-length --additional-suffix --separator",
         effects: &[("--filter", Effect::Run)],
         operands: Operands::WriteLast,
-        others: Others::Unvetted,
         ..WRITER
     },
     Usage {

@@ -1,7 +1,8 @@
 //! The verdict on one command by its name and words: what the rules and `ALLOWED_COMMANDS` say.
 
 use super::super::program::Program;
-use super::super::rule::{Match, Rule};
+use super::super::rule::{Match, Matched, Rule};
+use super::super::safe;
 use super::super::settings::Arguments;
 use super::super::shell::Word;
 use super::super::{AllowedCommands, Finding, Verdict};
@@ -12,28 +13,42 @@ pub struct Ruled {
     pub finding: Finding,
     /// Whether all arguments of the program are allowed, so that none of them is looked at.
     pub trusts_arguments: bool,
+    /// How many arguments the words of the rules name. These are allowed whatever they do.
+    pub covers: usize,
+    /// Whether a rule names this very file by its path.
+    pub means_a_file: bool,
+}
+
+/// What is known about a command besides its words.
+pub struct CommandFacts<'a> {
+    /// The command as people read it.
+    pub what: &'a str,
+    /// The words of the narrowest rule that would name it.
+    pub permit: Option<&'a str>,
+    /// It is a builtin that touches nothing, and needs no rule.
+    pub harmless: bool,
 }
 
 impl Judge<'_> {
-    pub(super) fn by_rules(&self, program: &Program, arguments: &[Word], what: String) -> Ruled {
+    pub(super) fn by_rules(&self, program: &Program, arguments: &[Word], command: &CommandFacts<'_>) -> Ruled {
         let policy = self.policy;
         let matched = |rule: &Rule| rule.matches(program, arguments, &self.scene.project_dir, self.lookup);
-        let matches: Vec<(&Rule, Match)> = policy.rules.iter().map(|rule| (rule, matched(rule))).collect();
-        let sure = matches.iter().filter(|(_, found)| *found == Match::Yes).map(|(rule, _)| *rule);
-        let strictest = sure.clone().max_by_key(|rule| rule.verdict);
+        let matches: Vec<(&Rule, Matched)> = policy.rules.iter().map(|rule| (rule, matched(rule))).collect();
+        let sure = matches.iter().filter(|(_, matched)| matched.found == Match::Yes);
+        let rules = sure.clone().map(|(rule, _)| *rule);
+        let strictest = rules.clone().max_by_key(|rule| rule.verdict);
         let in_project = policy.allow_project_commands && self.is_in_project(program);
         let is_function = self.functions.contains(&program.written);
         let name = program.name().to_owned();
+        let shared = policy.rules.iter().any(|rule| !rule.grants.is_empty());
+        let looks = || safe::only_looks(program, arguments, &self.scene.project_dir, self.lookup);
         let finding = Finding {
-            what,
             program: Some(name.clone()),
-            verdict: Verdict::Allow,
-            reason: String::new(),
-            rule: None,
-            change: None,
+            only_looks: command.harmless || (shared && looks()),
+            ..Finding::new(command.what.to_owned(), Verdict::Allow, String::new())
         };
-        let vetting = |finding| Ruled { finding, trusts_arguments: false };
-        let trusting = |finding| Ruled { finding, trusts_arguments: true };
+        let vetting = |finding| Ruled { finding, trusts_arguments: false, covers: 0, means_a_file: false };
+        let trusting = |finding| Ruled { trusts_arguments: true, ..vetting(finding) };
 
         if let Some(rule) = strictest.filter(|rule| rule.verdict == Verdict::Deny) {
             return vetting(finding.by(rule));
@@ -46,16 +61,20 @@ impl Judge<'_> {
                 ..finding
             });
         }
-        let maybe = |(rule, found): &&(&Rule, Match)| *found == Match::Maybe && rule.verdict > Verdict::Allow;
+        let maybe = |(_, matched): &&(&Rule, Matched)| matched.found == Match::Maybe;
         if let Some((rule, _)) = matches.iter().find(maybe) {
-            let reason = "whether a rule names it is known only after bash has expanded its arguments".to_owned();
+            let reason =
+                format!("the rule {} may name it, depending on what an argument becomes or means", rule.origin);
             let verdict = policy.on_opaque();
             return vetting(Finding { verdict, reason, rule: Some(rule.origin.clone()), ..finding });
         }
         if let Some(rule) = strictest {
-            let trusts_arguments =
-                rule.verdict == Verdict::Allow && sure.clone().any(|rule| rule.arguments == Arguments::Any);
-            return Ruled { finding: finding.by(rule), trusts_arguments };
+            return Ruled {
+                finding: finding.by(rule),
+                trusts_arguments: rules.clone().any(|rule| rule.arguments == Arguments::Any),
+                covers: sure.map(|(_, matched)| matched.covers).max().unwrap_or_default(),
+                means_a_file: rules.clone().any(Rule::names_a_file),
+            };
         }
         if in_project {
             let reason = "it is a program of the project".to_owned();
@@ -63,6 +82,9 @@ impl Judge<'_> {
         }
         if is_function {
             return trusting(Finding { reason: "it is a function of this text".to_owned(), program: None, ..finding });
+        }
+        if command.harmless {
+            return vetting(Finding { reason: "it is a builtin that touches nothing".to_owned(), ..finding });
         }
         // Then `is_listed` has found it in the only list that there is.
         if policy.rules.is_empty() && policy.unlisted.is_none() {
@@ -73,7 +95,11 @@ impl Judge<'_> {
         vetting(Finding {
             verdict,
             reason: format!("no rule names `{name}`"),
-            change: (verdict > Verdict::Allow).then(|| format!("start with --allow '{name}', or set --unlisted")),
+            change: (verdict > Verdict::Allow).then(|| match command.permit {
+                Some(words) => format!("start with --allow '{words}', or set --unlisted"),
+                None => "set --unlisted, or have a person approve it".to_owned(),
+            }),
+            permit: command.permit.map(str::to_owned),
             ..finding
         })
     }

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::arguments::Carried;
-use super::shell::ast::{Command, Kind, Pipeline, Simple};
+use super::shell::ast::{Command, Kind, Pipeline, Redirection, Simple};
 use super::shell::{self, Piece, Script, Word};
 use super::variables::{self, ValueUse};
 use super::{Finding, Policy, ProgramLookup, Scene, Verdict};
@@ -30,6 +30,8 @@ pub struct Judge<'a> {
     functions: HashSet<String>,
     /// Every directory that the shell may be in at this point, because a `cd` may fail. `None` if it can be any.
     cwds: Option<Vec<PathBuf>>,
+    /// The here-document or here-string that the current command reads, if it has one.
+    input: Option<Word>,
     /// How many commands the current one is wrapped in.
     depth: usize,
     /// Whether the current command may run more than once.
@@ -49,6 +51,7 @@ impl<'a> Judge<'a> {
             findings: Vec::new(),
             functions: HashSet::new(),
             cwds: Some(vec![scene.cwd.clone()]),
+            input: None,
             depth: 0,
             looping: false,
             evaluates: None,
@@ -90,7 +93,11 @@ impl<'a> Judge<'a> {
             return;
         }
         match &mut command.kind {
-            Kind::Simple(simple) => self.simple(simple),
+            Kind::Simple(simple) => {
+                self.input = command.redirections.iter().rev().find_map(Redirection::input_text).cloned();
+                self.simple(simple);
+                self.input = None;
+            }
             Kind::Subshell(body) | Kind::Group(body) => self.script(body),
             Kind::If(arms, otherwise) => {
                 for (condition, body) in arms {
@@ -150,17 +157,24 @@ impl<'a> Judge<'a> {
                     inner.iter_mut().for_each(|word| self.word(word));
                 }
                 Piece::Literal(text) => self.holds_code |= text.contains("$(") || text.contains('`'),
-                Piece::Glob(_) | Piece::Tilde(_) | Piece::Parameter { .. } | Piece::Number { .. } => {}
+                Piece::Glob(_)
+                | Piece::Tilde(_)
+                | Piece::Parameter { .. }
+                | Piece::Derived { .. }
+                | Piece::Number { .. } => {}
             }
         }
     }
 
     fn simple(&mut self, simple: &mut Simple) {
+        // A command inside a word has an input of its own.
+        let input = self.input.take();
         for assignment in &mut simple.assignments {
             self.word(&mut assignment.value);
             self.assignment(&assignment.name, Some(&assignment.value));
         }
         simple.words.iter_mut().for_each(|word| self.word(word));
+        self.input = input;
         if let Some(rewrite) = self.invocation(&simple.words, StartedBy::Shell) {
             for pattern in rewrite.patterns {
                 // `*` becomes `./*`, so that a file called `-x` becomes `./-x` and not an option.

@@ -130,6 +130,16 @@ pub enum Redirection {
     },
 }
 
+impl Redirection {
+    /// The text that becomes the standard input.
+    pub fn input_text(&self) -> Option<&Word> {
+        match self {
+            Self::Text { fd: None | Some(0), word } => Some(word),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Access {
     Read,
@@ -155,6 +165,9 @@ pub enum Piece {
     Tilde(String),
     /// `$NAME`, `${NAME}`, `$1`, `$@`.
     Parameter { name: String, quoted: bool },
+    /// `${NAME:-0}`, `${#NAME}`, `${NAME%.c}`: a default, a length or a cut of a variable. `inside` is what the braces
+    /// contain, and has nothing in it that bash expands but the name.
+    Derived { inside: String, quoted: bool },
     /// Any other `${…}` or `$((…))`, an array, an unusual pattern. It can be judged, but not written out again.
     Other {
         text: String,
@@ -201,7 +214,9 @@ impl Word {
         self.pieces.iter().any(|piece| match piece {
             Piece::Literal(_) | Piece::Tilde(_) => false,
             Piece::Parameter { name, quoted } => !quoted || name == "@",
-            Piece::Number { quoted, .. } | Piece::Substitution { quoted, .. } => !quoted,
+            Piece::Number { quoted, .. } | Piece::Derived { quoted, .. } | Piece::Substitution { quoted, .. } => {
+                !quoted
+            }
             Piece::Glob(_) | Piece::Other { .. } | Piece::Process { .. } => true,
         })
     }

@@ -162,16 +162,17 @@ pub fn word(word: &Word) -> Result<String, Unwritable> {
     for (index, piece) in word.pieces.iter().enumerate() {
         let alone = word.pieces.len() == 1;
         let part = match piece {
-            Piece::Literal(literal) if literal.is_empty() && !alone => String::new(),
-            Piece::Literal(literal) => match literal.strip_prefix('/').filter(|_| after_tilde(word, index)) {
+            Piece::Literal(text) if text.is_empty() && !alone => String::new(),
+            Piece::Literal(text) => match text.strip_prefix('/').filter(|_| after_tilde(word, index)) {
                 // Bash expands a tilde only if the slash behind it is not quoted.
                 Some("") => "/".to_owned(),
-                Some(rest) => format!("/{}", literal_text(rest)),
-                None => literal_text(literal),
+                Some(rest) => format!("/{}", literal(rest)),
+                None => literal(text),
             },
             Piece::Glob(pattern) => pattern.clone(),
             Piece::Tilde(user) => format!("~{user}"),
             Piece::Parameter { name, quoted } => quoted_if(*quoted, format!("${{{name}}}")),
+            Piece::Derived { inside, quoted } => quoted_if(*quoted, format!("${{{inside}}}")),
             Piece::Number { text, quoted } => quoted_if(*quoted, format!("$(( {text} ))")),
             Piece::Substitution { script, quoted } => quoted_if(*quoted, format!("$( {} )", self::script(script)?)),
             Piece::Process { script, output } => {
@@ -198,7 +199,7 @@ fn after_tilde(word: &Word, index: usize) -> bool {
 }
 
 /// Unchanged if no character is special to bash, otherwise in quotes.
-fn literal_text(text: &str) -> String {
+fn literal(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte);
     // `~` is quoted, so `=~` and `:~` are not expanded. A blank separates digits from a redirection that follows.
     if !text.is_empty() && text.bytes().all(plain) { text.to_owned() } else { quote(text) }

@@ -48,7 +48,12 @@ fn in_word(word: &Word) -> bool {
     word.pieces.iter().any(|piece| match piece {
         Piece::Substitution { .. } | Piece::Process { .. } => true,
         Piece::Other { inner, .. } => inner.iter().any(in_word),
-        Piece::Literal(_) | Piece::Glob(_) | Piece::Tilde(_) | Piece::Parameter { .. } | Piece::Number { .. } => false,
+        Piece::Literal(_)
+        | Piece::Glob(_)
+        | Piece::Tilde(_)
+        | Piece::Parameter { .. }
+        | Piece::Derived { .. }
+        | Piece::Number { .. } => false,
     })
 }
 

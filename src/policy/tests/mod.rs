@@ -1,6 +1,7 @@
 //! The whole policy, by tables: settings, a text, the expected verdict.
 
 mod allow_list;
+mod arguments;
 mod deny_list;
 mod sources;
 
@@ -17,11 +18,17 @@ const BASE: &[&str] =
 
 /// A machine with the usual programs in /usr/bin, where /bin is a link to /usr/bin. Of the links in the project /p, two lead out
 /// of it and one to a protected name.
+/// `venv-tool` is in a directory of the project that is in the `PATH`, but behind the others.
 struct Table;
 
 impl ProgramLookup for Table {
     fn find(&self, name: &str) -> Option<PathBuf> {
-        (!name.starts_with("missing")).then(|| Path::new("/usr/bin").join(name))
+        let directory = if name.starts_with("venv") { "/p/.venv/bin" } else { "/usr/bin" };
+        (!name.starts_with("missing")).then(|| Path::new(directory).join(name))
+    }
+
+    fn can_be_shadowed(&self, name: &str, _: &[PathBuf]) -> bool {
+        name.starts_with("missing")
     }
 
     fn real(&self, path: &Path) -> PathBuf {

@@ -65,6 +65,7 @@ fn a_rule_that_contradicts_its_examples_is_refused() {
         matches: matches.iter().map(|text| (*text).to_owned()).collect(),
         not_match: not_match.iter().map(|text| (*text).to_owned()).collect(),
         arguments: Arguments::default(),
+        grants: Vec::new(),
     };
     let new = |rule| Policy::new(&Settings { rule: vec![rule], ..Settings::default() });
     let policy = new(rule(&["git push origin main", "git -C x push", "ls && git push"], &["git status"])).unwrap();

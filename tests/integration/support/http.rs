@@ -44,8 +44,8 @@ impl HttpServer {
     fn listening(mut self) -> Self {
         self.address = until("the address on stderr", || {
             let log = self.log();
-            let (_, rest) = log.split_once("http://")?;
-            Some(rest.split_once("/mcp")?.0.to_owned())
+            let (_, rest) = log.split_once("testudo listens on ")?;
+            Some(rest.split_once("/mcp")?.0.trim_start_matches("http://").to_owned())
         });
         self
     }

@@ -18,9 +18,18 @@ pub enum Level {
     Landlock,
 }
 
+/// The beginning of a command line that runs a program as nobody.
+pub fn user_words() -> [&'static str; 4] {
+    ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+}
+
 /// Runs `check` at both levels, as the user who runs the tests. If that user is root, `check` also runs as nobody.
 #[track_caller]
 pub fn everywhere(settings: &str, arguments: &[&str], check: impl Fn(&mut Inside)) {
+    each_case(|level, nobody| check(&mut Inside::new(level, nobody, settings, arguments)));
+}
+
+pub fn each_case(check: impl Fn(Level, bool)) {
     let root = rustix::process::getuid().is_root();
     for nobody in if root { &[false, true][..] } else { &[false] } {
         for level in [Level::Full, Level::Landlock] {
@@ -28,7 +37,7 @@ pub fn everywhere(settings: &str, arguments: &[&str], check: impl Fn(&mut Inside
             {
                 eprintln!("-- level {level:?}, as {}", if *nobody { "nobody" } else { "the user who tests" });
             }
-            check(&mut Inside::new(level, *nobody, settings, arguments));
+            check(level, *nobody);
         }
     }
 }
@@ -101,12 +110,7 @@ impl Inside {
 }
 
 fn connect(world: &World, nobody: bool, arguments: &[&str]) -> Client {
-    let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
-    let mut command = if nobody {
-        world.command_by(&["setpriv", &user, &group, "--clear-groups"], arguments)
-    } else {
-        world.command(arguments)
-    };
+    let mut command = if nobody { world.command_by(&user_words(), arguments) } else { world.command(arguments) };
     // Secrets that no command may see.
     command.env("GITHUB_TOKEN", "canary-123").env("AWS_SECRET_ACCESS_KEY", "canary-456");
     Client::connect(command, StartOptions::default())

@@ -35,7 +35,7 @@ impl User {
     }
 
     /// The launcher that becomes this user.
-    fn words(self) -> &'static [&'static str] {
+    pub fn words(self) -> &'static [&'static str] {
         match self {
             Self::Tester => &[],
             Self::Nobody => &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],

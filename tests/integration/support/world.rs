@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Client, StartOptions};
+use super::{Client, StartOptions, User};
 
 /// The directories of one test: a project, a directory outside it, an empty home. They are removed with this value.
 pub struct World {
@@ -61,6 +61,14 @@ impl World {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path
+    }
+
+    /// Gives everything in the project to the user.
+    pub fn own_by(&self, user: User) {
+        if user == User::Nobody {
+            let status = Command::new("chown").args(["-R", "65534:65534"]).arg(self.project()).status().unwrap();
+            assert!(status.success());
+        }
     }
 
     pub fn read(&self, name: &str) -> String {

@@ -1,36 +1,57 @@
 //! What an option does with its value.
 
 use super::super::super::shell::{Piece, Word};
-use super::super::usage::{Effect, Language, lists};
+use super::super::scripts;
+use super::super::usage::{Effect, Language};
 use super::super::vetted::Carried;
-use super::super::{interpreters, scripts};
 use super::ArgumentReader;
 
 impl ArgumentReader<'_> {
     /// `glued` is the value if it is part of the option's own word.
     pub(super) fn apply(&mut self, effect: Effect, glued: Option<Word>) {
         match effect {
-            Effect::Refuse => return self.vetted.unvetted(format!("that option lets it {}", self.usage.reason)),
+            Effect::Refuse => return self.unvetted(format!("that option lets it {}", self.usage.reason)),
             Effect::InPlace => {
                 self.in_place = true;
+                // `sed -i../x/*` moves the old file into another directory.
+                if glued.is_some_and(|suffix| suffix.text().is_none_or(|suffix| suffix.contains(['/', '*']))) {
+                    self.unvetted("that suffix may move files to another directory");
+                }
                 return;
             }
             Effect::RunWords => return self.run_words(),
+            // Whatever the server has set for the command is gone, and so are the settings that make git safe.
+            Effect::UnsetAll => {
+                return self.vetted.assignments.push(("GIT_CONFIG_COUNT".to_owned(), Word::literal("")));
+            }
             Effect::GluedPlaceholder => {
                 self.placeholders.extend(glued.and_then(|value| value.text()));
                 return;
             }
             _ => {}
         }
-        let Some(value) = glued.or_else(|| self.arguments.get(self.at).cloned().inspect(|_| self.at += 1)) else {
-            return self.vetted.unvetted("an option lacks its value");
-        };
-        self.apply_value(effect, value);
+        let value = glued.or_else(|| {
+            let value = self.arguments.get(self.at).cloned()?;
+            self.read = self.at;
+            self.at += 1;
+            Some(value)
+        });
+        match value {
+            Some(value) => self.apply_value(effect, value),
+            None => self.unvetted("an option lacks its value"),
+        }
     }
 
     fn apply_value(&mut self, effect: Effect, value: Word) {
         match effect {
-            Effect::Run => self.vetted.carried.push(Carried::Text(value)),
+            Effect::Run => {
+                self.scripted = true;
+                self.vetted.carried.push(Carried::Text(value));
+            }
+            Effect::Unset => match value.text() {
+                Some(name) => self.vetted.assignments.push((name, Word::literal(""))),
+                None => self.unvetted("it removes a variable whose name is known only after bash has expanded it"),
+            },
             Effect::RunAction => match value.text() {
                 Some(text) => {
                     if let Some(command) = text.strip_prefix("exec=") {
@@ -40,12 +61,13 @@ impl ArgumentReader<'_> {
                 None => self.vetted.opaque("it runs a text that is known only after bash has expanded it"),
             },
             Effect::Archive if value.literal_start().contains(':') => {
-                self.vetted.unvetted("a colon in an archive's name makes it reach another machine");
+                self.unvetted("a colon in an archive's name makes it reach another machine");
             }
             Effect::Write | Effect::Archive => self.vetted.writes.push(value),
             Effect::Inside => self.vetted.inside.push(value),
             Effect::Code => {
-                self.vetted.unvetted("it runs code that cannot be judged");
+                self.scripted = true;
+                self.unvetted("it runs code that cannot be judged");
                 self.vetted.code.push(value);
             }
             Effect::Script(language) => {
@@ -54,7 +76,7 @@ impl ArgumentReader<'_> {
             }
             Effect::Placeholder => {
                 if value.may_split() {
-                    self.vetted.unvetted("an option's value may become several words; put it in quotes");
+                    self.unvetted("an option's value may become several words; put it in quotes");
                 }
                 self.placeholders.extend(value.text());
             }
@@ -62,23 +84,27 @@ impl ArgumentReader<'_> {
                 self.vetted.opaque("bash evaluates a subscript in a variable's name, which may run a command");
             }
             Effect::Module => {
-                let module = value.text().unwrap_or_default();
+                self.scripted = true;
                 // The remaining words are arguments of the module.
                 self.at = self.arguments.len();
-                if !lists(interpreters::MODULES, &module) {
-                    self.vetted.unvetted(format!("the module {module:?} is not among the vetted ones"));
-                }
+                self.unvetted("it may load the module from the working directory");
             }
-            Effect::Refuse | Effect::RefuseValue | Effect::InPlace | Effect::RunWords | Effect::GluedPlaceholder => {
-                self.vetted.unvetted(format!("that option lets it {}", self.usage.reason));
+            Effect::Refuse
+            | Effect::RefuseValue
+            | Effect::InPlace
+            | Effect::RunWords
+            | Effect::UnsetAll
+            | Effect::GluedPlaceholder => {
+                self.unvetted(format!("that option lets it {}", self.usage.reason));
             }
         }
     }
 
     pub(super) fn script(&mut self, language: Language, value: Word) {
-        let harmless = value.text().is_some_and(|text| scripts::is_harmless(language, &text));
-        if !harmless {
-            self.vetted.unvetted("its script may run a command or write a file");
+        if let Some(files) = value.text().and_then(|text| scripts::written_files(language, &text)) {
+            self.vetted.writes.extend(files.into_iter().map(Word::literal));
+        } else {
+            self.unvetted("its script may run a command or write a file");
             self.vetted.code.push(value);
         }
     }

@@ -6,7 +6,7 @@ mod operands;
 
 use super::super::shell::{Piece, Word};
 use super::shells;
-use super::usage::{Effect, Operands, Others, Usage, lists};
+use super::usage::{Alone, Effect, Operands, Others, Style, Usage, lists};
 use super::vetted::Vetted;
 
 pub fn by(usage: &Usage, arguments: &[Word]) -> Vetted {
@@ -17,13 +17,18 @@ pub fn by(usage: &Usage, arguments: &[Word]) -> Vetted {
         usage,
         arguments,
         at: 0,
+        read: 0,
         operands: Vec::new(),
         scripted: false,
+        informed: false,
         in_place: false,
         placeholders: vec!["{}".to_owned()],
         vetted: Vetted::default(),
     };
     reader.read();
+    if usage.alone == Alone::RunsInput && !reader.scripted && !reader.informed {
+        reader.vetted.runs_input = true;
+    }
     reader.vetted
 }
 
@@ -32,10 +37,14 @@ struct ArgumentReader<'a> {
     arguments: &'a [Word],
     /// The index of the next argument.
     at: usize,
+    /// The index of the last argument that was read: an option, its value, or an operand.
+    read: usize,
     /// The indices of the arguments that are not options.
     operands: Vec<usize>,
-    /// Whether an option has given the script, so that the first operand is not one.
+    /// Whether the arguments say what to run: a script, code, a command.
     scripted: bool,
+    /// Whether an option makes the program only say something about itself.
+    informed: bool,
     /// Whether an option makes the program write its operands.
     in_place: bool,
     /// Texts that the program replaces by what it finds or reads: `{}`, and the value of `xargs -I`.
@@ -51,6 +60,7 @@ impl ArgumentReader<'_> {
         let mut options = true;
         while let Some(word) = self.arguments.get(self.at) {
             let start = word.literal_start();
+            self.read = self.at;
             if options && word.text().as_deref() == Some("--") {
                 options = false;
                 self.at += 1;
@@ -82,13 +92,17 @@ impl ArgumentReader<'_> {
 
     /// The word may become an option that runs the words behind it, so those are searched for restricted programs.
     fn completed_by_bash(&mut self) {
-        self.vetted.unvetted("bash expands an argument, which may become an option");
+        self.unvetted("bash expands an argument, which may become an option");
         self.vetted.code.extend_from_slice(&self.arguments[self.at..]);
     }
 
     fn option(&mut self, start: &str) {
-        let name = start.split('=').next().unwrap_or(start).to_owned();
-        let long = start.starts_with("--");
+        let written = start.split('=').next().unwrap_or(start);
+        let one_dash = |name: &str| name.strip_prefix('-').filter(|name| name.starts_with('-')).map(str::to_owned);
+        let words = self.usage.style == Style::Words;
+        let name = one_dash(written).filter(|_| words).unwrap_or_else(|| written.to_owned());
+        let long = start.starts_with("--") || words;
+        self.informed |= lists(self.usage.informs, &name);
         if self.arguments[self.at].pieces.len() > 1 && !start.contains('=') {
             // Bash appends something to the option's name.
             if !long {
@@ -100,13 +114,13 @@ impl ArgumentReader<'_> {
         }
         // An option of one dash and several letters, such as `-name`, comes before single letters written together.
         if let Some(effect) = self.effect(&name, long) {
-            let glued = (name.len() < start.len()).then(|| tail(&self.arguments[self.at], name.len() + 1));
+            let glued = (written.len() < start.len()).then(|| tail(&self.arguments[self.at], written.len() + 1));
             self.at += 1;
             return self.apply(effect, glued);
         }
         if lists(self.usage.values, &name) {
-            self.skip_value(name.len() < start.len());
-        } else if lists(self.usage.flags, &name) {
+            self.skip_value(written.len() < start.len());
+        } else if lists(self.usage.flags, &name) || lists(self.usage.informs, &name) {
             self.at += 1;
         } else if long {
             self.unlisted(&name);
@@ -121,12 +135,13 @@ impl ArgumentReader<'_> {
         self.at += 1;
         if !glued {
             let value = self.arguments.get(self.at);
+            self.read = self.at;
             if value.is_some_and(Word::may_split) {
-                self.vetted.unvetted("an option's value may become several words; put it in quotes");
+                self.unvetted("an option's value may become several words; put it in quotes");
             }
             // If the program takes no value here, this word is a dangerous option. It is read as one.
             if value.is_some_and(|word| self.effect(&word.literal_start(), false).is_some()) {
-                return self.vetted.unvetted("there is an option where a value is expected");
+                return self.unvetted("there is an option where a value is expected");
             }
             self.at += 1;
         }
@@ -162,6 +177,13 @@ impl ArgumentReader<'_> {
             let name = format!("-{letter}");
             let behind = offset + letter.len_utf8();
             let rest = (behind < start.len() || word.pieces.len() > 1).then(|| tail(word, behind));
+            self.informed |= lists(self.usage.informs, &name);
+            if let Some((listed, effect)) = self.several_letters(&start[offset..]) {
+                let value = offset + listed;
+                let rest = (value < start.len() || word.pieces.len() > 1).then(|| tail(word, value));
+                self.at += 1;
+                return self.apply(effect, rest);
+            }
             if let Some(effect) = self.effect(&name, false) {
                 if effect == Effect::Refuse {
                     self.apply(effect, None);
@@ -174,7 +196,7 @@ impl ArgumentReader<'_> {
             } else if offset > 1 && start[offset..].bytes().all(|byte| byte.is_ascii_digit()) {
                 // `-j4`: a number runs nothing.
                 break;
-            } else if !lists(self.usage.flags, &name) {
+            } else if !lists(self.usage.flags, &name) && !lists(self.usage.informs, &name) {
                 self.unlisted(&name);
             }
         }
@@ -188,14 +210,28 @@ impl ArgumentReader<'_> {
     fn effect(&self, name: &str, long: bool) -> Option<Effect> {
         let effects = self.usage.effects.iter();
         let exact = effects.clone().find(|(listed, _)| *listed == name);
-        let known = lists(self.usage.flags, name) || lists(self.usage.values, name);
-        let short = || effects.clone().find(|(listed, _)| long && !known && name.len() > 3 && listed.starts_with(name));
+        let known = lists(self.usage.flags, name) || lists(self.usage.values, name) || lists(self.usage.informs, name);
+        let short = || effects.clone().find(|(listed, _)| long && !known && name.len() > 2 && listed.starts_with(name));
         exact.or_else(short).map(|(_, effect)| *effect)
+    }
+
+    /// An option of one dash and several letters that the text begins with, and its length: `TT` in `zip -rTTprogram`.
+    fn several_letters(&self, text: &str) -> Option<(usize, Effect)> {
+        let mut listed =
+            self.usage.effects.iter().filter_map(|(name, effect)| Some((name.strip_prefix('-')?, *effect)));
+        let (name, effect) =
+            listed.find(|(name, _)| name.len() > 1 && !name.starts_with('-') && text.starts_with(name))?;
+        Some((name.len(), effect))
+    }
+
+    /// Notes a reason that is about the arguments up to the last one that was read.
+    fn unvetted(&mut self, why: impl Into<String>) {
+        self.vetted.unvetted(self.read, why);
     }
 
     fn unlisted(&mut self, name: &str) {
         if self.usage.others == Others::Unvetted {
-            self.vetted.unvetted(format!("its option {name} is not among the vetted ones"));
+            self.unvetted(format!("its option {name} is not among the vetted ones"));
         }
     }
 }

@@ -13,6 +13,14 @@ impl ArgumentReader<'_> {
             Operands::Command(leading) if self.operands.len() > leading => {
                 self.vetted.carried.push(Carried::Words(self.arguments[here..].to_vec()));
             }
+            Operands::Package => {
+                self.unvetted("it runs a program of the project, or fetches one");
+                self.vetted.carried.push(Carried::Package(self.arguments[here..].to_vec()));
+            }
+            // `parallel ::: 'ls x'` runs what it is given.
+            Operands::FedCommand if self.arguments[here].literal_start().starts_with("::") => {
+                self.vetted.runs_input = true;
+            }
             Operands::FedCommand => {
                 let mut words: Vec<Word> = self.arguments[here..].iter().map(|word| self.filled_in(word, "")).collect();
                 let text = "what it reads".to_owned();
@@ -28,9 +36,17 @@ impl ArgumentReader<'_> {
                 }
                 self.vetted.carried.push(Carried::Words(self.arguments[here..].to_vec()));
             }
+            // The words behind a script are its own arguments.
+            Operands::Code => {
+                self.unvetted("it runs code that cannot be judged");
+                if is_standard_input(&self.arguments[here]) {
+                    return true;
+                }
+            }
             Operands::Rest => {}
             _ => return false,
         }
+        self.scripted = true;
         true
     }
 
@@ -44,6 +60,7 @@ impl ArgumentReader<'_> {
                 let several = rest.len() > 1 && self.vetted.writes.is_empty();
                 self.vetted.writes.extend(rest.last().filter(|_| several));
             }
+            Operands::WriteSecond => self.vetted.writes.extend(rest.nth(1)),
             Operands::WriteFirst => self.vetted.writes.extend(rest.next()),
             Operands::WriteOf => {
                 let output = |word: Word| word.literal_start().starts_with("of=").then(|| tail(&word, 3));
@@ -53,6 +70,7 @@ impl ArgumentReader<'_> {
                 if !self.scripted
                     && let Some(script) = rest.next()
                 {
+                    self.read = self.operands[0];
                     self.script(language, script);
                     self.vetted.patterns.retain(|pattern| Some(pattern) != self.operands.first());
                 }
@@ -60,37 +78,45 @@ impl ArgumentReader<'_> {
                     self.vetted.writes.extend(rest);
                 }
             }
-            Operands::Code => {
-                if rest.next().is_some() {
-                    self.vetted.unvetted("it runs code that cannot be judged");
-                }
-            }
-            Operands::Names => {
-                let setting = |word: Word| {
-                    let start = word.literal_start();
-                    start.contains('=') || start.starts_with(['+', '!']) || start.contains("::")
-                };
-                if rest.any(setting) {
-                    self.vetted.unvetted(format!("an argument lets it {}", self.usage.reason));
-                }
-            }
+            Operands::Names => self.refuse_operands("an argument lets it", |start| {
+                start.contains('=') || start.starts_with(['+', '!']) || start.contains("::")
+            }),
             Operands::Addresses => {
-                if rest.any(|word| word.literal_start().contains("::")) {
-                    self.vetted.unvetted("an address with `::` in it runs a helper program");
+                for index in self.operands.clone() {
+                    self.read = index;
+                    if self.arguments[index].literal_start().contains("::") {
+                        self.unvetted("an address with `::` in it runs a helper program");
+                    }
                 }
             }
             Operands::Refuse => {
-                if rest.next().is_some() {
-                    self.vetted.unvetted(format!("it can {}", self.usage.reason));
-                }
+                self.scripted |= rest.next().is_some();
+                self.refuse_operands("it can", |_| true);
             }
             Operands::Plain
             | Operands::Bundle
             | Operands::Command(_)
             | Operands::FedCommand
+            | Operands::Package
             | Operands::Environment
             | Operands::Shell
+            | Operands::Code
             | Operands::Rest => {}
         }
     }
+    /// Notes every operand that begins like this. `can` comes before the reason of the entry.
+    fn refuse_operands(&mut self, can: &str, refused: impl Fn(&str) -> bool) {
+        for index in self.operands.clone() {
+            self.read = index;
+            if refused(&self.arguments[index].literal_start()) {
+                self.unvetted(format!("{can} {}", self.usage.reason));
+            }
+        }
+    }
+}
+
+/// Names of the standard input, which interpreters open like a script.
+fn is_standard_input(word: &Word) -> bool {
+    let names = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
+    word.text().is_some_and(|text| names.contains(&text.as_str()))
 }

@@ -23,7 +23,7 @@ pub fn script(text: &str, depth: usize) -> Result<Script, Opaque> {
     let options = ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() };
     let program = Parser::new(text.as_bytes(), &options)
         .parse_program()
-        .map_err(|error| Opaque::new(format!("it does not parse as bash: {error}")))?;
+        .map_err(|error| Opaque::broken(format!("it does not parse as bash: {error}")))?;
     let converter = Converter { text, depth };
     let mut statements = Vec::new();
     for list in &program.complete_commands {

@@ -27,7 +27,7 @@ impl Converter<'_> {
                     return if empty {
                         Ok(Redirection::File { fd: *fd, access: Access::Read, target })
                     } else {
-                        Err(Opaque::new("a here-document is not closed"))
+                        Err(Opaque::broken("a here-document is not closed"))
                     };
                 };
                 let word = if document.requires_expansion {

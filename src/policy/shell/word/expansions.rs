@@ -132,6 +132,10 @@ impl Scanner<'_> {
             return Err(Opaque::new("there is a process substitution inside `${…}`"));
         }
         let length = inside.strip_prefix('#').is_some_and(is_name);
+        if length || is_plain_default_or_cut(&inside) {
+            self.pieces.push(Piece::Derived { inside, quoted });
+            return Ok(());
+        }
         let name = inside.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
         let operator = inside[name..].chars().next();
         // Defaults, alternatives, prefixes, suffixes, replacements and letter case only change a value. All other forms
@@ -140,7 +144,20 @@ impl Scanner<'_> {
             && (matches!(operator, Some('-' | '+' | '?' | '%' | '#' | '/' | '^' | ','))
                 || (operator == Some(':') && matches!(inside.as_bytes().get(name + 1), Some(b'-' | b'+' | b'?'))));
         let inner = vec![parse_quoted(&inside, self.depth)?];
-        self.pieces.push(Piece::Other { text: format!("${{{inside}}}"), inner, evaluates: !(length || only_changes) });
+        self.pieces.push(Piece::Other { text: format!("${{{inside}}}"), inner, evaluates: !only_changes });
         Ok(())
     }
+}
+
+/// `NAME:-WORD`, `NAME-WORD`, `NAME:+WORD`, `NAME+WORD`, `NAME%PATTERN`, `NAME#PATTERN`, where the word has no character
+/// that bash expands, quotes or splits. So it means the same with and without quotes around it.
+fn is_plain_default_or_cut(inside: &str) -> bool {
+    let name = inside.bytes().take_while(|byte| *byte == b'_' || byte.is_ascii_alphanumeric()).count();
+    let operators = [":-", ":+", "-", "+", "%%", "%", "##", "#"];
+    let behind = operators.iter().find_map(|operator| Some((*operator, inside[name..].strip_prefix(operator)?)));
+    let Some((operator, word)) = behind.filter(|_| name > 0) else { return false };
+    let pattern = operator.starts_with(['%', '#']);
+    let plain =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@,+-".contains(&byte) || (pattern && b"*?".contains(&byte));
+    word.bytes().all(plain)
 }

@@ -186,5 +186,5 @@ fn displaced() -> Opaque {
 }
 
 fn unclosed(what: &str) -> Opaque {
-    Opaque::new(format!("a `{what}` is not closed"))
+    Opaque::broken(format!("a `{what}` is not closed"))
 }

@@ -1,0 +1,123 @@
+//! Which process holds a socket, and whether a process belongs to one of our sessions.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::Caller;
+use crate::keeper::guard;
+use crate::sandbox::cgroup;
+
+/// A process that holds this socket. Our own does not count: it may hold a session's socket for a moment.
+pub fn holder(inode: u64) -> Option<i32> {
+    if inode == 0 {
+        return None;
+    }
+    let link = format!("socket:[{inode}]");
+    // Clients are usually younger than most processes of the machine.
+    all().into_iter().rev().filter(|pid| *pid != own()).find(|pid| holds(*pid, link.as_bytes()))
+}
+
+/// Whether the process belongs to a session: one of its parents is a guard, which is a child of ours.
+pub fn caller(pid: i32) -> Caller {
+    // A parent can end while we look. Its children then have another parent.
+    const TRIES: usize = 3;
+    for _ in 0..TRIES {
+        let mut current = pid;
+        loop {
+            match Process::read(current) {
+                Some(process) if process.is_guard() => return Caller::Session,
+                Some(process) if process.parent > 0 => current = process.parent,
+                Some(_) => return Caller::Outside,
+                None => break,
+            }
+        }
+    }
+    // `/proc` may hide the processes of other users (`hidepid`), and with them the parents of many callers. Every command
+    // in a sandbox has given up new privileges, forever.
+    match gave_up_privileges(pid) {
+        Some(false) => Caller::Outside,
+        Some(true) => Caller::Session,
+        None => Caller::Unknown,
+    }
+}
+
+/// Whether no process of a session can ever have been in this control group. If a group cannot be found out, this is not
+/// known.
+pub fn no_session_is_in_cgroup(id: u64) -> bool {
+    let all: Vec<Process> = all().into_iter().filter_map(Process::read).collect();
+    let guards: Vec<&Process> = all.iter().filter(|process| process.is_guard()).collect();
+    let keepers = all.iter().filter(|process| guards.iter().any(|guard| guard.pid == process.parent));
+    let mut insiders = guards.iter().copied().chain(keepers);
+    insiders.all(|process| cgroup::id_of(process.pid).is_some_and(|group| group != id))
+}
+
+struct Process {
+    pid: i32,
+    parent: i32,
+    name: Vec<u8>,
+}
+
+impl Process {
+    fn read(pid: i32) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+        let open = stat.iter().position(|byte| *byte == b'(')?;
+        let close = stat.iter().rposition(|byte| *byte == b')')?;
+        let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
+        let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
+        Some(Self { pid, parent, name: stat.get(open + 1..close)?.to_vec() })
+    }
+
+    /// No other process can name itself so and gain anything: it would only be taken for a session's.
+    fn is_guard(&self) -> bool {
+        self.parent == own() && self.name == guard::NAME.to_bytes()
+    }
+}
+
+fn own() -> i32 {
+    rustix::process::getpid().as_raw_nonzero().get()
+}
+
+fn all() -> Vec<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let mut pids: Vec<i32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+fn holds(pid: i32, link: &[u8]) -> bool {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let targets = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    targets.map(PathBuf::into_os_string).any(|target: std::ffi::OsString| OsStr::as_bytes(&target) == link)
+}
+
+fn gave_up_privileges(pid: i32) -> Option<bool> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(status.lines().find_map(|line| line.strip_prefix("NoNewPrivs:"))?.trim() == "1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_outside_is_no_sessions() {
+        assert_eq!(caller(own()), Caller::Outside);
+        assert_eq!(caller(1), Caller::Outside);
+        assert_eq!(caller(i32::MAX), Caller::Unknown, "it is gone");
+    }
+
+    #[test]
+    fn the_holder_of_a_socket_is_found_in_another_process() {
+        use std::os::fd::{AsRawFd, OwnedFd};
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let link = std::fs::read_link(format!("/proc/self/fd/{}", theirs.as_raw_fd())).unwrap();
+        let inode = link.to_str().unwrap().trim_start_matches("socket:[").trim_end_matches(']').parse().unwrap();
+        assert_eq!(holder(inode), None);
+        let mut child = std::process::Command::new("cat").stdin(OwnedFd::from(theirs)).spawn().unwrap();
+        assert_eq!(holder(inode), Some(child.id().cast_signed()));
+        drop(ours);
+        child.wait().unwrap();
+        assert_eq!(holder(inode), None);
+    }
+}
