@@ -26,8 +26,8 @@ const APPROVALS: &str = "approvals";
 #[derive(Debug)]
 pub struct ServerDirectory {
     path: PathBuf,
-    /// Held for as long as the server lives; without one there is no directory.
-    lock: Option<File>,
+    /// Held for as long as the server lives. Without one there is no directory, and this is the reason.
+    lock: Result<File, String>,
     next: AtomicU64,
     /// Bytes of each stream that may be stored.
     pub(super) budget: u64,
@@ -49,11 +49,11 @@ impl ServerDirectory {
             make(&temporary, &in_temporary)
         });
         let (path, lock) = match made {
-            Ok((path, lock)) => (path, Some(lock)),
+            Ok((path, lock)) => (path, Ok(lock)),
             // Commands cannot run without a temporary directory. Their errors say so.
             Err(error) => {
                 tracing::warn!(directory = %temporary.display(), %error, "nothing can be stored");
-                (temporary, None)
+                (temporary, Err(error.to_string()))
             }
         };
         Arc::new(Self { path, lock, next: AtomicU64::new(0), budget, disk: Disk::new(limits) })
@@ -61,7 +61,7 @@ impl ServerDirectory {
 
     /// `None` where none could be made.
     pub fn path(&self) -> Option<&Path> {
-        self.lock.as_ref().map(|_| self.path.as_path())
+        self.lock.is_ok().then_some(self.path.as_path())
     }
 
     /// What a new session keeps in it.
@@ -72,13 +72,15 @@ impl ServerDirectory {
     /// A path that no other file here has.
     pub(super) fn new_path(&self, prefix: &str) -> io::Result<PathBuf> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let missing = || io::Error::other(format!("nothing can be written below {}", self.path.display()));
-        self.lock.as_ref().map(|_| self.path.join(format!("{prefix}{number}"))).ok_or_else(missing)
+        match &self.lock {
+            Ok(_) => Ok(self.path.join(format!("{prefix}{number}"))),
+            Err(reason) => Err(io::Error::other(reason.clone())),
+        }
     }
 
     /// The file in which this server lists its approvals; it may not exist yet.
     pub fn approvals(&self) -> Option<PathBuf> {
-        self.lock.as_ref().map(|_| self.path.join(APPROVALS))
+        self.lock.is_ok().then(|| self.path.join(APPROVALS))
     }
 
     /// The same file of every living server of this user.
@@ -90,7 +92,7 @@ impl ServerDirectory {
 
     /// Removes the directory with everything in it, when the server ends.
     pub fn remove(&self) {
-        if self.lock.is_some() {
+        if self.lock.is_ok() {
             remove_tree(&self.path);
         }
     }
@@ -104,7 +106,8 @@ impl Drop for ServerDirectory {
 
 fn make(parent: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
     let path = parent.join(format!("{prefix}{}-{}", std::process::id(), crate::base::random::hex::<8>()));
-    std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+    let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
+    std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
     let lock = File::options().read(true).write(true).create_new(true).mode(0o600).open(path.join("lock"))?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
     Ok((path, lock))

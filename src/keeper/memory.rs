@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 
+use super::left_segments;
 use super::process_table::Member;
 use crate::sandbox::{Level, Profile};
 
@@ -38,7 +39,7 @@ pub fn measure(trees: &[(Member, Vec<Member>)], profile: &Profile) -> Usage {
         hogs.iter_mut().for_each(|hog| hog.bytes += shared.add(hog.process));
         total += shared.total();
         if profile.level == Level::Full {
-            total += session_tmpfs();
+            total += session_tmpfs() + left_segments::left().iter().map(|segment| segment.bytes).sum::<u64>();
         }
     }
     Usage { total, largest: hogs.into_iter().max_by_key(|hog| hog.bytes) }

@@ -23,6 +23,7 @@ mod descriptors;
 pub mod guard;
 mod input_wait;
 mod keeper;
+mod left_segments;
 mod memory;
 mod packets;
 mod process_table;

@@ -6,8 +6,8 @@ use std::path::Path;
 use super::memory::Hog;
 use super::process_table::Member;
 use super::protocol::{Excess, SessionUsage};
-use super::{descendants, memory, processes};
-use crate::sandbox::Profile;
+use super::{descendants, left_segments, memory, processes};
+use crate::sandbox::{Level, Profile};
 
 /// Milliseconds until the next check. A process can fill a gigabyte in the longer time; the default limit is a share of
 /// the machine's memory that leaves room for that.
@@ -35,7 +35,18 @@ pub fn enforce(profile: &Profile, note: impl FnOnce(i32, &str)) -> (Pace, Sessio
     }
     let usage = memory::measure(&trees, profile);
     let memory = usage.total;
-    if let Some(hog) = usage.largest.filter(|_| memory > limits.memory) {
+    let removed = if memory > limits.memory && profile.level == Level::Full { left_segments::remove() } else { 0 };
+    if removed > 0 {
+        // Perhaps that is enough. The next check tells.
+        let (used, limit, removed) = (megabytes(memory), megabytes(limits.memory), megabytes(removed));
+        note(
+            0,
+            &format!(
+                "System V shared memory that nobody had attached ({removed}) was removed: the session used {used} of \
+                 memory, sandbox.limits.memory is {limit}"
+            ),
+        );
+    } else if let Some(hog) = usage.largest.filter(|_| memory > limits.memory) {
         let (used, limit) = (megabytes(memory), megabytes(limits.memory));
         kill_hog(&hog, &format!("the session used {used} of memory, sandbox.limits.memory is {limit}"), note);
     }

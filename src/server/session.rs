@@ -68,6 +68,8 @@ pub struct StoredOutput {
     pub stream: &'static str,
     pub exit_code: i32,
     pub recording: Recording,
+    /// Only what is on disk is left of it.
+    archived: bool,
 }
 
 impl Session {
@@ -187,6 +189,10 @@ impl Session {
         let mut notes = self.names.look_after(self.has_running()).await;
         notes.extend(self.notes.take());
         notes.extend(self.keepers.take_notes());
+        // The result is written, so nobody needs the texts of the streams any more.
+        let mut kept = self.kept.locked();
+        let fresh = kept.outputs.iter_mut().filter(|output| !output.archived);
+        fresh.for_each(|output| output.archived = output.recording.archive());
         notes
     }
 
@@ -256,14 +262,13 @@ impl Session {
 
     /// Makes a stream readable by id. A stream that has an id keeps it.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
-        recording.archive();
         let mut kept = self.kept.locked();
         if let Some(known) = kept.outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
             known.exit_code = exit_code;
             return known.id.clone();
         }
         let id = self.ids.output();
-        kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
+        kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording, archived: false });
         id
     }
 

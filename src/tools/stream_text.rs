@@ -29,7 +29,8 @@ pub fn append_views(
     for (name, view, recording) in views.iter().filter(|(_, view, _)| view.total() > 0) {
         let store = || session.store(name, exit_code, (*recording).clone());
         if recording.is_binary() {
-            let (bytes, id) = (recording.get().spill.seen(), store());
+            let bytes = recording.get().spill.seen();
+            let id = store();
             blocks.push_str(&format!("\n{name}:\n[binary output, {bytes} bytes, stored as {id}]\n"));
             continue;
         }

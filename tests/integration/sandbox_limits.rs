@@ -54,6 +54,27 @@ fn shared_memory_counts_once_however_it_is_held() {
 }
 
 #[test]
+fn segments_that_nobody_has_attached_are_removed() {
+    let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nmemory = \"300MB\"", &[]);
+    let leave = "import ctypes; c = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p; \
+                 i = c.shmget(0, 400 << 20, 0o1600); p = c.shmat(i, None, 0); ctypes.memset(p, 1, 200 << 20)";
+    for _ in 0..2 {
+        inside.does(&format!("python3 -c '{leave}'"));
+    }
+    let text = inside.bash("sleep 2; ipcs -m | grep -c 419430400").text();
+    assert!(text.contains("nobody had attached (400 MB) was removed"), "{text}");
+    assert!(text.contains("\n0\n"), "{text}");
+}
+
+#[test]
+fn the_limits_of_the_watchers_cannot_be_changed() {
+    everywhere("", &[], |inside| {
+        inside.cannot("prlimit --pid $PPID --nofile=3:3");
+        inside.does("ulimit -n 100; prlimit --nofile=50:60 true");
+    });
+}
+
+#[test]
 fn files_in_shared_memory_leave_room_to_remove_them() {
     let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nmemory = \"300MB\"", &[]);
     let text = inside.cannot("head -c 600M /dev/zero > /dev/shm/big");

@@ -160,13 +160,16 @@ impl Recording {
         self.get().listener = listener;
     }
 
-    /// Keeps a stream that has ended for long, with as little memory as possible: only what is stored can still be read.
-    pub fn archive(&self) {
-        if self.progress.borrow().ended {
+    /// Keeps a stream for long, with as little memory as possible: only what is stored can still be read. Does nothing, and
+    /// returns `false`, while the stream goes on or anybody else has it.
+    pub fn archive(&self) -> bool {
+        let alone = self.progress.borrow().ended && Arc::strong_count(&self.inner) == 1;
+        if alone {
             let mut recorded = self.get();
             recorded.spill.leave_memory();
             recorded.view = View::new(0);
         }
+        alone
     }
 
     /// The stored bytes from a position on, piece by piece.

@@ -57,6 +57,9 @@ fn refuse_always(refused: &mut Rules) {
     for flag in NAMESPACES.into_iter().chain([CLONE_NEWTIME]) {
         refused.when(libc::SYS_unshare, &[(0, has(flag), bits(flag))]);
     }
+    // The limits of another process: a command could take the descriptors of its keeper away, at level `landlock` even those
+    // of the server.
+    refused.when(libc::SYS_prlimit64, &[(0, SeccompCmpOp::Ne, 0)]);
     for request in TERMINAL_INJECTION {
         refused.when(libc::SYS_ioctl, &[(1, SeccompCmpOp::Eq, request)]);
     }
