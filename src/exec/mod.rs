@@ -1,7 +1,7 @@
 //! Running commands: what the server does on its side of the keeper's socket.
 //!
 //! 1. [`shell`] turns text into a command whose cwd and variables come back over a private channel.
-//! 2. [`spawn`] sets up the pipes or the terminal and has the session's keeper start the command, through its
+//! 2. [`mod@spawn`] sets up the pipes or the terminal and has the session's keeper start the command, through its
 //!    [`keeper_link`]. [`process`] is the handle to the running tree; it also knows how a tree is ended (TERM, 5 s, KILL).
 //! 3. [`output`] records each stream: complete on disk, bounded for the model.
 //! 4. [`running`] waits for the end: exit, timeout or cancel. A command ends by its exit status, never by the end of a

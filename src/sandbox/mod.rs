@@ -6,7 +6,7 @@
 //! 3. The keeper restricts itself once, before it starts a command. [`mod@restrict`] is the list of the steps: [`limits`],
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
 //! 4. [`support`] tests from inside whether the promises hold.
-//! 5. After each command the [`sentry`] checks the names that commands may not write ([`protect`]).
+//! 5. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 

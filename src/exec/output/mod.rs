@@ -2,7 +2,7 @@
 //!
 //! - [`recording`] empties a pipe into a [`spill`] (all bytes, on disk when there are many) and a [`view`] (the first
 //!   characters, for the model).
-//! - [`cleaner`] turns bytes into text: no escape sequences, no broken UTF-8. [`line`] is the line that a carriage return
+//! - [`cleaner`] turns bytes into text: no escape sequences, no broken UTF-8. [`mod@line`] is the line that a carriage return
 //!   may still overwrite.
 //! - [`binary`] tells text from what cannot be shown.
 //! - [`disk`] keeps account of what is stored, and makes room.

@@ -6,7 +6,7 @@
 //! "any"`. For a program that is in no table, a rule that allows it covers all arguments but those that name a program
 //! ([`unknown`]).
 //!
-//! A table entry is a [`Usage`](usage::Usage), for one program or several alike, with its reason:
+//! A table entry is a [`Usage`], for one program or several alike, with its reason:
 //!
 //! - [`wrappers`] run the command that follows them,
 //! - [`interpreters`] run code,
