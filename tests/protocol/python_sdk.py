@@ -175,7 +175,7 @@ async def main():
             print(f"python sdk, stdio, {mode}: ok")
         with open(tokens, "w") as file:
             file.write("alice a-token\nbob b-token\n")
-        with http_server(project, "--token-file", tokens, *ASK) as url:
+        with http_server(project, "--token-file", tokens, "--allow-dir", project, "--allow-dir", other, *ASK) as url:
             for mode in MODES:
                 def remote(**callbacks):
                     return over_http(url, "a-token", mode, **callbacks)
