@@ -29,6 +29,11 @@ pub fn adopt(mut guard: Child) -> Option<u32> {
     Some(pid)
 }
 
+/// Whether this process is one of the guards. All processes of a session descend from one.
+pub fn is_one(pid: i32) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| LIVING.borrow().contains(&pid))
+}
+
 /// Waits until a guard has ended.
 pub async fn gone(pid: u32) {
     let mut living = LIVING.subscribe();
@@ -50,7 +55,7 @@ pub fn reap_strangers() {
     let Ok(mut ended) = signal(SignalKind::child()) else { return };
     tokio::spawn(async move {
         while ended.recv().await.is_some() {
-            crate::keeper::reap_strangers(|pid| u32::try_from(pid).is_ok_and(|pid| LIVING.borrow().contains(&pid)));
+            crate::keeper::reap_strangers(is_one);
         }
     });
 }

@@ -5,7 +5,6 @@
 //! or the keeper is gone, the guard kills everything it has adopted. It reads only what the server sends it, so a command
 //! has no way to talk to it.
 
-use std::ffi::CStr;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -27,12 +26,9 @@ pub const SUBCOMMAND: &str = "__guard";
 /// The first descriptor that is not one of the standard streams.
 const FIRST_OWN: i32 = 3;
 
-/// What `ps` shows, and how the server recognises its guards.
-pub const NAME: &CStr = c"testudo-guard";
-
 /// Entry point of [`SUBCOMMAND`]. Descriptor 0 is the keeper's socket to the server, descriptor 1 the guard's own.
 pub fn main() -> io::Result<()> {
-    processes::set_name(NAME);
+    processes::set_name(c"testudo-guard");
     // Leave the server's process group: a client that kills the whole group must not kill the guard with it.
     let _ = rustix::process::setsid();
     lower_descriptor_limit();

@@ -111,7 +111,7 @@ fn a_command_with_the_token_cannot_connect_and_the_person_can() {
         // While a command runs, the person's own programs can connect: as the server's user, and as the one who tests.
         let running = client.start("bash", json!({"command": "mkfifo wait; echo started > started; read line < wait"}));
         until("the command", || inside.world.project().join("started").exists().then_some(()));
-        let outside = inside.as_server_user(&["python3", &script, "plain", &port], &[]);
+        let outside = inside.as_server_user(&format!("python3 {script} plain {port}"));
         assert!(outside.contains("200 OK") && outside.contains("mcp-session-id"), "{outside}");
         inside.server.client("tok").bash("true").ok();
         drop(running);
@@ -158,12 +158,12 @@ fn over_a_socket_only_its_owner_is_served_and_no_command() {
         let (script, socket) = (script(&inside.world), text(&inside.world.project().join("server.sock")));
         let mode = std::fs::metadata(&socket).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let call = |variables| inside.as_server_user(&["python3", &script, &socket, "0"], variables);
-        let outside = call(&[]);
+        let call = |variables: &str| inside.as_server_user(&format!("{variables} python3 {script} {socket} 0"));
+        let outside = call("");
         assert!(outside.contains("200 OK") && outside.contains("mcp-session-id"), "{outside}");
-        let outside = call(&[("CALL", "echo works")]);
+        let outside = call("CALL='echo works'");
         assert!(outside.contains("works"), "{outside}");
-        let again = call(&[("CALL", &format!("echo tried; env -u CALL python3 {script} {socket} 0 2>&1"))]);
+        let again = call(&format!("CALL='echo tried; env -u CALL python3 {script} {socket} 0 2>&1'"));
         assert!(again.contains("tried") && !again.contains("mcp-session-id"), "{again}");
     });
 }

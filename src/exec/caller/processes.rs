@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::Caller;
-use crate::keeper::guard;
+use crate::exec::guards;
 use crate::sandbox::cgroup;
 
 /// A process that holds this socket. Our own does not count: it may hold a session's socket for a moment.
@@ -18,17 +18,19 @@ pub fn holder(inode: u64) -> Option<i32> {
     all().into_iter().rev().filter(|pid| *pid != own()).find(|pid| holds(*pid, link.as_bytes()))
 }
 
-/// Whether the process belongs to a session: one of its parents is a guard, which is a child of ours.
+/// Whether the process belongs to a session: it descends from a guard.
 pub fn caller(pid: i32) -> Caller {
     // A parent can end while we look. Its children then have another parent.
     const TRIES: usize = 3;
     for _ in 0..TRIES {
         let mut current = pid;
         loop {
-            match Process::read(current) {
-                Some(process) if process.is_guard() => return Caller::Session,
-                Some(process) if process.parent > 0 => current = process.parent,
-                Some(_) => return Caller::Outside,
+            if guards::is_one(current) {
+                return Caller::Session;
+            }
+            match parent(current) {
+                Some(0) => return Caller::Outside,
+                Some(parent) => current = parent,
                 None => break,
             }
         }
@@ -45,33 +47,15 @@ pub fn caller(pid: i32) -> Caller {
 /// Whether no process of a session can ever have been in this control group. If a group cannot be found out, this is not
 /// known.
 pub fn no_session_is_in_cgroup(id: u64) -> bool {
-    let all: Vec<Process> = all().into_iter().filter_map(Process::read).collect();
-    let guards: Vec<&Process> = all.iter().filter(|process| process.is_guard()).collect();
-    let keepers = all.iter().filter(|process| guards.iter().any(|guard| guard.pid == process.parent));
-    let mut insiders = guards.iter().copied().chain(keepers);
-    insiders.all(|process| cgroup::id_of(process.pid).is_some_and(|group| group != id))
+    let is_guard_or_keeper = |pid: &i32| guards::is_one(*pid) || parent(*pid).is_some_and(guards::is_one);
+    all().into_iter().filter(is_guard_or_keeper).all(|pid| cgroup::id_of(pid).is_some_and(|group| group != id))
 }
 
-struct Process {
-    pid: i32,
-    parent: i32,
-    name: Vec<u8>,
-}
-
-impl Process {
-    fn read(pid: i32) -> Option<Self> {
-        let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-        let open = stat.iter().position(|byte| *byte == b'(')?;
-        let close = stat.iter().rposition(|byte| *byte == b')')?;
-        let rest = std::str::from_utf8(stat.get(close + 1..)?).ok()?;
-        let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
-        Some(Self { pid, parent, name: stat.get(open + 1..close)?.to_vec() })
-    }
-
-    /// No other process can name itself so and gain anything: it would only be taken for a session's.
-    fn is_guard(&self) -> bool {
-        self.parent == own() && self.name == guard::NAME.to_bytes()
-    }
+fn parent(pid: i32) -> Option<i32> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name of the program comes second, in brackets, and may hold anything.
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    std::str::from_utf8(stat.get(close + 1..)?).ok()?.split_whitespace().nth(1)?.parse().ok()
 }
 
 fn own() -> i32 {

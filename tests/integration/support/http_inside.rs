@@ -1,33 +1,35 @@
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::inside::user_words;
 use super::launch::NOBODY;
-use super::{HttpServer, Level, World, text};
+use super::{HttpServer, Level, User, World, launcher, text};
 
 /// A server over HTTP whose commands try to become its clients.
 pub struct HttpInside {
     pub world: World,
     pub server: HttpServer,
-    nobody: bool,
+    user: User,
 }
 
 /// Like [`super::everywhere`], for a server over HTTP. `PROJECT` and `OUTSIDE` in the arguments stand for directories of the
 /// world. Each of the two has a file `tokens` with the token `a-token-of-the-test`.
 #[track_caller]
 pub fn http_everywhere(arguments: &[&str], check: impl Fn(&HttpInside)) {
-    super::inside::each_case(|level, nobody| check(&HttpInside::new(level, nobody, arguments)));
+    super::inside::each_case(|level, nobody| {
+        let user = if nobody { User::Nobody } else { User::Tester };
+        check(&HttpInside::new(level, user, arguments));
+    });
 }
 
 impl HttpInside {
-    fn new(level: Level, nobody: bool, arguments: &[&str]) -> Self {
-        let world = if nobody { World::for_user(NOBODY) } else { World::new() };
+    fn new(level: Level, user: User, arguments: &[&str]) -> Self {
+        let world = user.world();
         let config = world.outside().join("config.toml");
         let wanted = if level == Level::Full { "auto" } else { "landlock" };
         std::fs::write(&config, format!("[sandbox]\nlevel = \"{wanted}\"\n")).unwrap();
         for place in [world.project(), world.outside()] {
             let tokens = place.join("tokens");
             std::fs::write(&tokens, "me a-token-of-the-test\n").unwrap();
-            if nobody {
+            if user == User::Nobody {
                 std::os::unix::fs::chown(tokens, Some(NOBODY), Some(NOBODY)).unwrap();
             }
         }
@@ -40,20 +42,13 @@ impl HttpInside {
         let fixed = ["--transport", "http", "--config", &config].into_iter().chain(listen.iter().copied());
         let words: Vec<String> = fixed.map(str::to_owned).chain(given).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let command = if nobody { world.command_by(&user_words(), &words) } else { world.command(&words) };
-        let server = HttpServer::start_with(command);
-        Self { world, server, nobody }
+        let server = HttpServer::start_with(launcher(&world, user, "exec \"$@\"", &words));
+        Self { world, server, user }
     }
 
-    /// Runs a program outside the sandbox, as the user of the server, and returns its output.
-    pub fn as_server_user(&self, words: &[&str], variables: &[(&str, &str)]) -> String {
-        // The shell looks the program up, because setpriv would find one that this user cannot execute.
-        let shell = ["bash", "-c", "exec \"$@\"", "bash"];
-        let user = if self.nobody { &user_words()[..] } else { &[] };
-        let all = [user, &shell, words].concat();
-        let mut command = Command::new(all[0]);
-        command.args(&all[1..]).envs(variables.iter().copied()).current_dir("/");
-        let output = command.stdin(Stdio::null()).output().unwrap();
+    /// Runs a script outside the sandbox, as the user of the server, and returns its output.
+    pub fn as_server_user(&self, script: &str) -> String {
+        let output = self.user.shell(script).stdin(Stdio::null()).current_dir("/").output().unwrap();
         String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
     }
 }
