@@ -92,7 +92,8 @@ fn a_current_directory_that_is_gone_or_unreadable_matters_only_if_it_is_needed()
         let world = user.world();
         let project = text(&world.project());
         let gone = format!("mkdir {project}/gone && cd {project}/gone && rmdir {project}/gone && exec \"$@\"");
-        let closed = format!("mkdir -p {project}/closed && cd {project}/closed && chmod 0 . && exec \"$@\"");
+        let closed =
+            format!("d={project}/closed; mkdir -p $d && chmod 755 $d && cd $d && chmod 0 $d && exec \"$@\"");
         let outside = text(&world.outside());
         for script in [&gone, &closed] {
             for flag in ["--workdir", "--project-dir", "--allow-dir"] {
