@@ -1,6 +1,6 @@
 //! The guard, which runs outside every restriction of the session.
 //!
-//! It creates the keeper, with namespaces and a control group where the profile asks for them. When the server finds a
+//! It creates the keeper and its supervisor, with namespaces and a control group where the profile asks for them. When the server finds a
 //! new protected name or secret, the guard mounts over it inside the session, which nobody inside can do. When the server
 //! or the keeper is gone, the guard kills everything it has adopted. It reads only what the server sends it, so a command
 //! has no way to talk to it.
@@ -12,6 +12,7 @@ use rustix::event::PollFlags;
 
 use super::processes::{self, Forked, Waited};
 use super::protocol::{DONE, FAILED, GuardRequest};
+use super::supervisor::{self, Inherited};
 use super::{descendants, descriptors, keeper, packets, signals};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
@@ -31,7 +32,12 @@ pub fn main() -> io::Result<()> {
     let (keeper_socket, own_socket) = take_sockets()?;
     processes::become_sub_reaper();
     let keeper = match create_keeper(&keeper_socket, &own_socket) {
-        Ok(keeper) => keeper,
+        Ok(Some(keeper)) => keeper,
+        // The supervisor has told the server why.
+        Ok(None) => {
+            descendants::end_all();
+            return Ok(());
+        }
         Err(failure) => {
             packets::send(&keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
             descendants::end_all();
@@ -48,7 +54,7 @@ pub fn main() -> io::Result<()> {
         let ready = descriptors::wait_for(&sources, None);
         while signals::next_signal(&signals).is_some() {}
         let hung_up = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR);
-        let keeper_ended = reap(keeper.pid);
+        let keeper_ended = reap(keeper.child);
         if keeper_ended || hung_up(ready[1]) || hung_up(ready[2]) {
             descendants::end_all();
             keeper.cgroup.iter().for_each(Cgroup::remove);
@@ -62,46 +68,51 @@ pub fn main() -> io::Result<()> {
 
 /// The keeper, as the guard knows it.
 struct Keeper {
-    pid: i32,
+    /// The child of ours that ends with the keeper: its supervisor, or the keeper itself.
+    child: i32,
     /// `None` at the levels without namespaces.
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
 }
 
-/// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
-/// its id maps and put it into a control group.
-fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
+/// Has the keeper forked, by a supervisor if there is a sandbox. The keeper then waits until the guard has written its id
+/// maps and put it into a control group. `None` if the supervisor could not fork it.
+fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option<Keeper>, Failure> {
     let profile = receive_profile(own_socket).doing(|| "receive the session's profile".to_owned())?;
-    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
-    let (released, release) = pipe().doing(|| "create a pipe".to_owned())?;
-    let forked = match profile.level {
-        Level::Full => match namespaces::fork_inside(&profile)? {
-            0 => Forked::Child,
-            child => Forked::Parent { child },
-        },
-        Level::Landlock | Level::None => processes::fork().doing(|| "fork the keeper".to_owned())?,
-    };
-    match forked {
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "create a pipe".to_owned());
+    let (released, release) = pipe()?;
+    let (announced, announce) = pipe()?;
+    let child = match processes::fork().doing(|| "fork".to_owned())? {
         Forked::Child => {
             descriptors::close(own_socket);
-            drop(release);
-            keeper::main(keeper_socket, &profile, released)
-        }
-        Forked::Parent { child } => {
-            let limited = profile.level != Level::None;
-            let cgroup = limited.then(|| Cgroup::make(&profile.limits)).flatten();
-            // A group that the keeper cannot join is useless. The other limits hold without it.
-            let cgroup = cgroup.filter(|cgroup| cgroup.add(child).inspect_err(|_| cgroup.remove()).is_ok());
-            let mut namespaces = None;
-            if profile.level == Level::Full {
-                namespaces::map_ids(child)?;
-                namespaces = Some(NamespaceHandles::open(child)?);
+            drop((release, announced));
+            if profile.level == Level::None {
+                drop(announce);
+                keeper::main(keeper_socket, &profile, released, None);
             }
-            rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(Keeper { pid: child, namespaces, cgroup })
+            supervisor::main(Inherited { profile: &profile, keeper_socket, released, announce })
         }
+        Forked::Parent { child } => child,
+    };
+    drop((released, announce));
+    let mut pid = [0; 4];
+    let keeper = match rustix::io::read(&announced, &mut pid) {
+        _ if profile.level == Level::None => child,
+        Ok(4) => i32::from_le_bytes(pid),
+        _ => return Ok(None),
+    };
+    let limited = profile.level != Level::None;
+    let cgroup = limited.then(|| Cgroup::make(&profile.limits)).flatten();
+    // A group that the keeper cannot join is useless. The other limits hold without it.
+    let cgroup = cgroup.filter(|cgroup| cgroup.add(keeper).inspect_err(|_| cgroup.remove()).is_ok());
+    let mut namespaces = None;
+    if profile.level == Level::Full {
+        namespaces::map_ids(keeper)?;
+        namespaces = Some(NamespaceHandles::open(keeper)?);
     }
+    rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
+    Ok(Some(Keeper { child, namespaces, cgroup }))
 }
 
 /// Reaps the children that have ended. Returns whether the keeper was one of them or no child is left.

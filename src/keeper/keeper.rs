@@ -10,6 +10,7 @@ use rustix::event::PollFlags;
 use super::processes::{self, Forked, Waited};
 use super::protocol::{ExitStatus, FAILED, KeeperNote, KeeperRequest, READY, StartDescriptors};
 use super::session_limits::{self, Pace};
+use super::supervisor::KeeperEnd;
 use super::{descendants, descriptors, packets, reaper, signals};
 use crate::sandbox::{self, Level, Profile};
 
@@ -17,7 +18,7 @@ use crate::sandbox::{self, Level, Profile};
 pub const GO: &[u8] = b"g";
 
 /// Never returns. The keeper exits when the server hangs up, when the guard dies, or when its socket fails.
-pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
+pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd, supervisor: Option<KeeperEnd>) -> ! {
     processes::set_name(c"testudo-keeper");
     let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
     // The keeper must not outlive its guard. It reads this signal as a message and checks the sender, because a command
@@ -30,9 +31,14 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
     drop(released);
     // Start a process group of our own: the guard's group has no number inside our pid namespace.
     let _ = rustix::process::setsid();
-    if let Err(failure) = sandbox::restrict(profile) {
-        packets::send(socket, &[FAILED, failure.to_string().as_bytes()].concat());
-        processes::exit(1);
+    let can_supervise = supervisor.as_ref().is_some_and(KeeperEnd::can_supervise);
+    match (sandbox::restrict(profile, can_supervise), supervisor) {
+        (Ok(listener), Some(supervisor)) => supervisor.hand_over(listener),
+        (Ok(_), None) => {}
+        (Err(failure), _) => {
+            packets::send(socket, &[FAILED, failure.to_string().as_bytes()].concat());
+            processes::exit(1);
+        }
     }
     let outcome = run(socket, profile, guard);
     // Kill the reapers first. Otherwise a reaper would report our SIGKILL as the command's own exit status.

@@ -67,6 +67,24 @@ impl Profile {
         path.starts_with(self.tmp_seen()) || self.writable.iter().any(below) && !self.protected.iter().any(below)
     }
 
+    /// Whether commands may connect to a Unix socket that lies there. A secret inside a writable directory is none of its
+    /// places; a writable directory inside a secret one is.
+    pub fn may_connect(&self, path: &Path) -> bool {
+        let is_secret_in =
+            |outer: &PathBuf| self.secrets.iter().any(|secret| path.starts_with(secret) && secret.starts_with(outer));
+        self.lists_socket(path)
+            || path.starts_with(self.tmp_seen())
+            || self.writable.iter().any(|directory| path.starts_with(directory) && !is_secret_in(directory))
+    }
+
+    /// Whether the person has listed this socket, or a directory above it.
+    pub fn lists_socket(&self, path: &Path) -> bool {
+        match &self.sockets {
+            Sockets::All => true,
+            Sockets::Only(listed) => listed.iter().any(|listed| path.starts_with(listed)),
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_count(&mut out, self.level as usize);

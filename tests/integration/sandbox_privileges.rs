@@ -55,7 +55,7 @@ fn shared_memory_without_a_path_is_the_sessions_own() {
     let probe = |key: i32, name: &str| {
         format!(
             "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True)\n\
-             for call, words in [(29, ({key}, 4096, 0)), (68, ({key}, 0)), (64, ({key}, 1, 0)), (240, (b\"{name}\", 2))]:\n    \
+             for call, words in [(29, ({key}, 4096, 0)), (68, ({key}, 0)), (64, ({key}, 1, 0)), (240, (b\"{name}\", 2, 0, 0))]:\n    \
              ctypes.set_errno(0); c.syscall(call, *words); print(ctypes.get_errno(), end=\" \")'"
         )
     };
@@ -126,4 +126,48 @@ fn level_full_holds_without_landlock_and_level_landlock_says_what_it_needs() {
     let doctor = world.command_by(&launch, &["doctor", "--config", &text(&config)]).output().unwrap();
     let doctor = String::from_utf8(doctor.stdout).unwrap();
     assert!(doctor.contains("not in this kernel") && doctor.contains("--sandbox off"), "{doctor}");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn no_file_gets_a_set_id_bit_and_archives_still_unpack() {
+    everywhere("", &[], |inside| {
+        let set_id = "find . -path ./from -prune -o -type f -perm /6000 -print";
+        inside.does("mkdir d && printf '#!/bin/sh\\n' > d/x && touch d/y");
+        for mode in ["4755", "u+s", "g+s", "6711", "2755"] {
+            let shown = inside.bash(&format!("chmod {mode} d/x && stat -c %a d/x")).ok();
+            assert!(
+                shown.contains("exit_code: 0") && shown.contains("d/x did not get a set-user-ID"),
+                "{mode}: {shown}"
+            );
+            assert_eq!(inside.does(set_id), "", "{mode}");
+        }
+        inside.does("chmod 4751 d/x");
+        assert_eq!(inside.does("stat -c %a d/x"), "751\n");
+        assert_eq!(inside.does("chmod 2775 d && chmod g+s d && stat -c %a d && touch d/z").trim(), "2775");
+        // All calls that take a mode, by path, by descriptor, through /proc, relative and absolute.
+        let tried = inside.does(
+            "python3 - <<'E'\nimport ctypes, os, tempfile\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+             fd = os.open('d/y', os.O_RDWR); path = os.open('d/y', os.O_PATH); d = os.open('d', os.O_RDONLY); bits = []\n\
+             def look(*names):\n    bits.extend(name for name in names if os.path.exists(name) and os.stat(name).st_mode & 0o6000)\n\
+             for act in [lambda: os.chmod('d/y', 0o6755), lambda: os.fchmod(fd, 0o4755), lambda: os.chmod('y', 0o2755, dir_fd=d),\n\
+                 lambda: os.chmod('/proc/self/fd/%d' % path, 0o4755), lambda: os.chmod(os.path.abspath('d/y'), 0o4755),\n\
+                 lambda: libc.syscall(452, d, b'y', 0o4755, 0x100), lambda: libc.syscall(452, path, b'', 0o4755, 0x1000),\n\
+                 lambda: libc.syscall(90, b'd/y', 0o4755), lambda: os.open('n1', os.O_CREAT | os.O_WRONLY, 0o4755),\n\
+                 lambda: os.open('n2', os.O_CREAT | os.O_WRONLY, 0o2755), lambda: libc.syscall(2, b'n3', 0o101, 0o4755),\n\
+                 lambda: libc.syscall(85, b'n4', 0o4755), lambda: os.mknod('n5', 0o104755),\n\
+                 lambda: libc.syscall(437, -100, b'n6', (ctypes.c_uint64 * 3)(0o101, 0o4755, 0), 24),\n\
+                 lambda: os.link('/proc/self/fd/%d' % os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755), 'n7', follow_symlinks=True)]:\n\
+             \x20   try: act()\n    except OSError: pass\n    look('d/y', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7')\nprint(bits)\nE",
+        );
+        assert!(tried.starts_with("[]\n"), "{tried}");
+        // An archive with such a file, and the file itself, made by somebody outside.
+        let pack = "mkdir a && echo x > a/f && chmod 6755 a/f && chmod 2755 a && tar cf a.tar a && mv a from";
+        let packed = Command::new("sh").args(["-c", pack]).current_dir(inside.world.project()).status().unwrap();
+        assert!(packed.success());
+        inside.does("tar xpf a.tar && test -x a/f && cp -a from b && test -x b/f");
+        inside.does("install -m 4755 from/f c && test -x c && git init -q --shared repo");
+        assert_eq!(inside.does(set_id), "");
+        assert_eq!(inside.does("stat -c %a a"), "2755\n");
+    });
 }
