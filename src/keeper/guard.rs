@@ -74,6 +74,8 @@ struct Keeper {
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
+    /// When this closes, the supervisor knows that we have died.
+    _tie: OwnedFd,
 }
 
 /// Has the keeper forked, by a supervisor if there is a sandbox. The keeper then waits until the guard has written its id
@@ -91,7 +93,7 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option
                 drop(announce);
                 keeper::main(keeper_socket, &profile, released, None);
             }
-            supervisor::main(Inherited { profile: &profile, keeper_socket, released, announce })
+            supervisor::main(Inherited { profile: &profile, keeper_socket, released, guard: announce })
         }
         Forked::Parent { child } => child,
     };
@@ -112,7 +114,7 @@ fn create_keeper(keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option
         namespaces = Some(NamespaceHandles::open(keeper)?);
     }
     rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-    Ok(Some(Keeper { child, namespaces, cgroup }))
+    Ok(Some(Keeper { child, namespaces, cgroup, _tie: announced }))
 }
 
 /// Reaps the children that have ended. Returns whether the keeper was one of them or no child is left.

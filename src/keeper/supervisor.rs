@@ -30,14 +30,13 @@ pub struct Inherited<'a> {
     pub keeper_socket: &'a OwnedFd,
     /// The keeper waits for [`keeper::GO`] here.
     pub released: OwnedFd,
-    /// To tell the guard the keeper's pid.
-    pub announce: OwnedFd,
+    /// To tell the guard the keeper's pid. The guard keeps the other end open as long as it lives.
+    pub guard: OwnedFd,
 }
 
 /// Forks the keeper and serves it. Never returns.
 pub fn main(inherited: Inherited<'_>) -> ! {
     processes::set_name(c"testudo-superv");
-    processes::on_parent_death(libc::SIGKILL);
     let keeper_socket = inherited.keeper_socket;
     if let Err(failure) = run(inherited) {
         packets::send(keeper_socket, &[FAILED, failure.to_string().as_bytes()].concat());
@@ -47,13 +46,13 @@ pub fn main(inherited: Inherited<'_>) -> ! {
 }
 
 fn run(inherited: Inherited<'_>) -> Result<(), Failure> {
-    let Inherited { profile, keeper_socket, released, announce } = inherited;
+    let Inherited { profile, keeper_socket, released, guard } = inherited;
     sandbox::keep_abstract_sockets_inside()?;
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (ours, keepers) = pair.doing(|| "create a socket pair".to_owned())?;
     let keeper = match fork_keeper(profile)? {
         Forked::Child => {
-            drop((ours, announce));
+            drop((ours, guard));
             keeper::main(keeper_socket, profile, released, Some(KeeperEnd(keepers)))
         }
         Forked::Parent { child } => child,
@@ -62,15 +61,14 @@ fn run(inherited: Inherited<'_>) -> Result<(), Failure> {
     let can = can_inspect(keeper, keepers.as_fd());
     drop(keepers);
     let view = sandbox::supervise::View::of(keeper).doing(|| "open the session's file system".to_owned())?;
-    rustix::io::write(&announce, &keeper.to_le_bytes()).doing(|| "announce the keeper".to_owned())?;
-    drop(announce);
+    rustix::io::write(&guard, &keeper.to_le_bytes()).doing(|| "announce the keeper".to_owned())?;
     sandbox::restrict_supervisor(profile)?;
     packets::send(&ours, if can { CAN } else { CANNOT });
     // The keeper hangs up without a listener if it has failed, or if nothing has to be supervised.
     let listener = packets::receive(&ours, &mut [0; 16]).ok().and_then(|(_, mut descriptors)| descriptors.pop());
     drop(ours);
     let supervisor = listener.map(|listener| Supervisor::new(profile, Listener::new(listener), view, keeper));
-    serve(supervisor, keeper_socket).doing(|| "receive signals".to_owned())
+    serve(supervisor, keeper_socket, &guard).doing(|| "receive signals".to_owned())
 }
 
 /// Forks the keeper, into new namespaces if the profile asks for them.
@@ -84,8 +82,9 @@ pub fn fork_keeper(profile: &Profile) -> Result<Forked, Failure> {
     }
 }
 
-/// Answers calls until the keeper has ended.
-fn serve(mut supervisor: Option<Supervisor<'_>>, keeper_socket: &OwnedFd) -> io::Result<()> {
+/// Answers calls until the keeper or the guard has ended. (The kernel could send a signal when the guard ends, but it would
+/// forget to when we act as another user.)
+fn serve(mut supervisor: Option<Supervisor<'_>>, keeper_socket: &OwnedFd, guard: &OwnedFd) -> io::Result<()> {
     let signals = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP])?;
     loop {
         while signals::next_signal(&signals).is_some() {}
@@ -97,7 +96,7 @@ fn serve(mut supervisor: Option<Supervisor<'_>>, keeper_socket: &OwnedFd) -> io:
                 Waited::NoChildren => return Ok(()),
             }
         }
-        let mut sources = vec![(signals.as_fd(), PollFlags::IN)];
+        let mut sources = vec![(signals.as_fd(), PollFlags::IN), (guard.as_fd(), PollFlags::empty())];
         let mut patience = None;
         if let Some(supervisor) = &supervisor {
             sources.push((supervisor.calls(), PollFlags::IN));
@@ -105,15 +104,18 @@ fn serve(mut supervisor: Option<Supervisor<'_>>, keeper_socket: &OwnedFd) -> io:
             patience = supervisor.patience().map(|patience| i64::try_from(patience.as_millis()).unwrap_or(1));
         }
         let ready = descriptors::wait_for(&sources, patience);
+        if !ready[1].is_empty() {
+            return Ok(());
+        }
         let Some(supervising) = &mut supervisor else { continue };
         if patience.is_some() {
             supervising.look_after_connections();
         }
-        if ready[1].contains(PollFlags::IN) {
+        if ready[2].contains(PollFlags::IN) {
             if let Some(note) = supervising.answer_call() {
                 packets::send(keeper_socket, &KeeperNote { reaper: note.reaper, text: note.text }.encode());
             }
-        } else if ready[1].intersects(PollFlags::HUP | PollFlags::ERR) {
+        } else if ready[2].intersects(PollFlags::HUP | PollFlags::ERR) {
             // No process with the filter is left.
             supervisor = None;
         }

@@ -97,20 +97,29 @@ fn root_without_capabilities_can_run_commands() {
     }
 }
 
-/// Starts a program under a filter that hides Landlock, as an old kernel would.
-const WITHOUT_LANDLOCK: &str = "import ctypes, os, struct, sys\n\
-    libc = ctypes.CDLL(None)\n\
-    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50026), (0x06, 0, 0, 0x7fff0000)]\n\
+/// Starts a program under a filter in which a system call does not exist. With a number of 0, every call exists, but the
+/// filter has a supervisor, as some containers have one.
+const UNDER_FILTER: &str = "import ctypes, os, struct, sys\n\
+    libc, missing = ctypes.CDLL(None), int(sys.argv[1])\n\
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, missing or 0xffff), (0x06, 0, 0, 0x50026), (0x06, 0, 0, 0x7fff0000)]\n\
     code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *step) for step in steps))\n\
     program = struct.pack('HxxxxxxP', len(steps), ctypes.addressof(code))\n\
-    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0\n\
-    os.execvp(sys.argv[1], sys.argv[1:])\n";
+    assert libc.prctl(38, 1, 0, 0, 0) == 0\n\
+    listener = libc.syscall(317, 1, 0 if missing else 8, program)\n\
+    assert listener >= 0\n\
+    if not missing: os.set_inheritable(listener, True)\n\
+    os.execvp(sys.argv[2], sys.argv[2:])\n";
+
+fn under_filter(missing: &str) -> [&str; 4] {
+    ["python3", "-c", UNDER_FILTER, missing]
+}
 
 #[test]
+#[cfg(target_arch = "x86_64")]
 fn level_full_holds_without_landlock_and_level_landlock_says_what_it_needs() {
     let world = World::new();
     let outside = text(&world.outside());
-    let launch = ["python3", "-c", WITHOUT_LANDLOCK];
+    let launch = under_filter("444");
     let mut server = Client::connect(world.command_by(&launch, &[]), StartOptions::default());
     let hello = server.hello["instructions"].as_str().unwrap().to_owned();
     assert!(hello.contains("level full"), "{hello}\n{}", server.log());
@@ -170,4 +179,30 @@ fn no_file_gets_a_set_id_bit_and_archives_still_unpack() {
         assert_eq!(inside.does(set_id), "");
         assert_eq!(inside.does("stat -c %a a"), "2755\n");
     });
+}
+
+/// As in most containers, where `pidfd_getfd` does not exist, and in those that have a supervisor of their own.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn where_nothing_can_be_supervised_there_are_no_unix_sockets() {
+    for missing in ["438", "0"] {
+        for level in ["auto", "landlock"] {
+            let world = World::new();
+            let config = world.outside().join("config.toml");
+            std::fs::write(&config, format!("[sandbox]\nlevel = \"{level}\"\n")).unwrap();
+            let arguments = ["--config", config.to_str().unwrap()];
+            let launch = under_filter(missing);
+            let mut server = Client::connect(world.command_by(&launch, &arguments), StartOptions::default());
+            let mut code = |command: &str| server.bash(command).field("exit_code").unwrap();
+            assert_ne!(code("python3 -c 'import socket; socket.socket(socket.AF_UNIX)'"), "0");
+            assert_eq!(code("python3 -c 'import socket; socket.socketpair()'"), "0");
+            let network = "import socket; s = socket.create_server((\"127.0.0.1\", 0)); socket.create_connection(s.getsockname())";
+            assert_eq!(code(&format!("python3 -c '{network}'")), "0");
+            assert_ne!(code("touch x && chmod 4755 x"), "0");
+            assert_eq!(code("chmod 755 x && test -x x"), "0");
+            let doctor = world.command_by(&launch, &["doctor", arguments[0], arguments[1]]).output().unwrap();
+            let doctor = String::from_utf8(doctor.stdout).unwrap();
+            assert!(doctor.contains("held    Unix sockets cannot be used at all"), "{doctor}");
+        }
+    }
 }

@@ -24,6 +24,10 @@ impl Caller {
         Ok(Self { pid, process })
     }
 
+    pub fn process(&self) -> BorrowedFd<'_> {
+        self.process.as_fd()
+    }
+
     /// Our own copy of a descriptor of the caller.
     pub fn descriptor(&self, number: i32) -> io::Result<OwnedFd> {
         Ok(pidfd_getfd(&self.process, number, PidfdGetfdFlags::empty())?)

@@ -16,9 +16,8 @@ use super::Refused;
 use super::caller::Caller;
 use super::credentials::as_caller;
 use super::listener::{Listener, Notification};
-use super::unix_socket::{UnixName, abstract_names_are_ours, find, not_ours, unix_family};
-use super::view::{Found, View};
-use crate::sandbox::Profile;
+use super::unix_socket::{Session, UnixName, abstract_names_are_ours, find, not_ours, unix_family};
+use super::view::Found;
 
 #[derive(Default)]
 pub struct Connects {
@@ -61,13 +60,12 @@ const MOST_UNDELIVERED: usize = 64;
 impl Connects {
     pub fn connect(
         &mut self,
-        profile: &Profile,
-        view: &View,
+        session: &Session<'_>,
         listener: &Listener,
         caller: &Caller,
         call: &Notification,
     ) -> Outcome {
-        let attempt = match Attempt::prepare(profile, view, caller, call) {
+        let attempt = match Attempt::prepare(session, caller, call) {
             Ok(attempt) => attempt,
             Err(refused) => return Outcome::Over(Err(refused)),
         };
@@ -168,7 +166,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn prepare(profile: &Profile, view: &View, caller: &Caller, call: &Notification) -> Result<Self, Refused> {
+    fn prepare(session: &Session<'_>, caller: &Caller, call: &Notification) -> Result<Self, Refused> {
         /// The size of `sockaddr_storage`, the longest address.
         const LONGEST: usize = 128;
         let length = usize::try_from(call.number_at(2)).ok().filter(|length| *length <= LONGEST);
@@ -180,11 +178,11 @@ impl Attempt {
         if unix {
             match UnixName::in_address(&address) {
                 UnixName::Path(path) => {
-                    let found = find(profile, view, caller, &path)?;
+                    let found = find(session, caller, &path)?;
                     address = [&unix_family()[..], found.stable_path().as_bytes(), &[0]].concat();
                     target = Some(found);
                 }
-                UnixName::Abstract(name) if !abstract_names_are_ours(profile) => return Err(not_ours(&name)),
+                UnixName::Abstract(name) if !abstract_names_are_ours(session.profile) => return Err(not_ours(&name)),
                 // The kernel keeps abstract names inside: Landlock, or the session's own network.
                 UnixName::Abstract(_) | UnixName::None => {}
             }

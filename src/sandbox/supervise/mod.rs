@@ -5,13 +5,14 @@
 //!
 //! 1. [`caller`] reads the caller's memory and descriptors.
 //! 2. [`view`] finds out what a path means to the caller, and where the file really lies.
-//! 3. [`connect`] (with [`unix_socket`]), [`pair`] and [`set_id`] each do one kind of call.
+//! 3. [`connect`] (with [`unix_socket`] and [`listed`]), [`pair`] and [`set_id`] each do one kind of call.
 //!
 //! The process that does this is outside the session's restrictions: see `keeper/supervisor.rs`.
 
 mod caller;
 mod connect;
 mod credentials;
+mod listed;
 mod listener;
 mod notes;
 mod pair;
@@ -25,7 +26,9 @@ use std::time::Duration;
 
 use self::caller::Caller;
 use self::connect::{Connects, Outcome};
+use self::listed::Listed;
 use self::listener::Notification;
+use self::unix_socket::Session;
 use super::Profile;
 
 pub use self::caller::can_inspect;
@@ -40,16 +43,16 @@ pub fn supervises_connections(profile: &Profile) -> bool {
 
 /// Answers the calls of one session.
 pub struct Supervisor<'a> {
-    profile: &'a Profile,
+    session: Session<'a>,
     listener: Listener,
-    view: View,
     connects: Connects,
     notes: notes::Notes,
 }
 
 impl<'a> Supervisor<'a> {
     pub fn new(profile: &'a Profile, listener: Listener, view: View, keeper: i32) -> Self {
-        Self { profile, listener, view, connects: Connects::default(), notes: notes::Notes::new(keeper) }
+        let session = Session { profile, view, listed: Listed::new(&profile.sockets) };
+        Self { session, listener, connects: Connects::default(), notes: notes::Notes::new(keeper) }
     }
 
     /// What to poll for reading: a call has come.
@@ -77,7 +80,9 @@ impl<'a> Supervisor<'a> {
                 Outcome::Waits => return None,
             },
             libc::SYS_socketpair => caller(&call).and_then(|caller| pair::make(&self.listener, &caller, &call)),
-            _ => caller(&call).and_then(|caller| set_id::change_mode(&self.view, &self.listener, &caller, &call)),
+            _ => {
+                caller(&call).and_then(|caller| set_id::change_mode(&self.session.view, &self.listener, &caller, &call))
+            }
         };
         let (answer, refusal) = match result {
             Ok(()) => (Ok(()), None),
@@ -97,7 +102,7 @@ impl<'a> Supervisor<'a> {
 
     fn connect(&mut self, call: &Notification) -> Outcome {
         match caller(call) {
-            Ok(caller) => self.connects.connect(self.profile, &self.view, &self.listener, &caller, call),
+            Ok(caller) => self.connects.connect(&self.session, &self.listener, &caller, call),
             Err(refused) => Outcome::Over(Err(refused)),
         }
     }

@@ -2,20 +2,25 @@
 //! Where that file lies decides, and the connection is made to that very file.
 
 use std::ffi::OsStr;
-use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
 use rustix::net::AddressFamily;
 
 use super::Refused;
 use super::caller::Caller;
+use super::listed::Listed;
 use super::view::{Base, Found, LastLink, View, absolute};
 use crate::base::lexical;
-use crate::sandbox::profile::Sockets;
 use crate::sandbox::{Level, Network, Profile, landlock};
+
+/// What decides where the session's commands may connect to.
+pub struct Session<'a> {
+    pub profile: &'a Profile,
+    pub view: View,
+    pub listed: Listed,
+}
 
 /// The name in an address of a Unix socket.
 #[derive(Debug, Eq, PartialEq)]
@@ -48,7 +53,8 @@ pub fn unix_family() -> [u8; 2] {
 }
 
 /// Finds the socket at a path, if commands may connect to it.
-pub fn find(profile: &Profile, view: &View, caller: &Caller, path: &Path) -> Result<Found, Refused> {
+pub fn find(session: &Session<'_>, caller: &Caller, path: &Path) -> Result<Found, Refused> {
+    let Session { profile, view, listed } = session;
     let found = view.open(caller, Base::WorkingDirectory, path, LastLink::Follow);
     let place = match found {
         Ok(found) if profile.may_connect(&found.path) => return Ok(found),
@@ -56,10 +62,8 @@ pub fn find(profile: &Profile, view: &View, caller: &Caller, path: &Path) -> Res
         Err(error) => Err(error),
     };
     let named = lexical::normal(&absolute(caller, Base::WorkingDirectory, path)?);
-    // A listed socket may have come after the session's file system was made, or be listed by another name. We see the
-    // host's file system, so we can still find it.
-    if profile.lists_socket(&named) || place.as_ref().is_ok_and(|place| is_listed(profile, place)) {
-        return Ok(Found::new(open(&named)?)?);
+    if let Some(listed) = listed.open(&named, place.as_deref().ok()) {
+        return Ok(listed?);
     }
     let place = match place {
         Ok(place) => place,
@@ -74,20 +78,9 @@ pub fn find(profile: &Profile, view: &View, caller: &Caller, path: &Path) -> Res
     Err(Refused::because(libc::EACCES, text))
 }
 
-/// Whether a listed path is another name of this one.
-fn is_listed(profile: &Profile, place: &Path) -> bool {
-    let real = |listed: &PathBuf| listed.canonicalize().is_ok_and(|real| real == place);
-    matches!(&profile.sockets, Sockets::Only(listed) if listed.iter().any(real))
-}
-
+/// Whether there is a socket outside the session.
 fn is_socket(path: &Path) -> bool {
-    let stat = open(path).and_then(|file| Ok(rustix::fs::fstat(file)?));
-    stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Socket)
-}
-
-/// Opens what a path means outside the session.
-fn open(path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Whether an abstract name can only be one of the session's own.
@@ -109,6 +102,7 @@ pub fn not_ours(name: &str) -> Refused {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::profile::Sockets;
 
     #[test]
     fn the_name_in_an_address_is_read_as_the_kernel_reads_it() {
