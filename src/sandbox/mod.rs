@@ -14,6 +14,7 @@ mod beneath;
 pub mod caches;
 mod capabilities;
 pub mod cgroup;
+pub mod cleaning;
 pub mod explain;
 mod failure;
 pub mod git_config;
