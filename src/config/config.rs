@@ -23,6 +23,8 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Where stored outputs are kept.
     pub cache_dir: PathBuf,
+    /// Where private homes are kept.
+    pub state_dir: PathBuf,
     /// The server's own environment without its token. Commands start from it.
     pub environment: Vec<(OsString, OsString)>,
     /// `ALLOWED_CWD_ROOTS` as written: the directories in which `execute_command` may be told to run. Relative ones start

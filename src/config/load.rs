@@ -44,6 +44,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         log: tables.log,
         directories,
         cache_dir: source.user_dir("XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),
+        state_dir: source.user_dir("XDG_STATE_HOME", ".local/state").unwrap_or_else(std::env::temp_dir).join("testudo"),
         file,
         // A command that knew the token could call the server as its client.
         environment: source.environment.iter().filter(|(name, _)| name != TOKEN_VARIABLE).cloned().collect(),

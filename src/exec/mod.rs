@@ -8,6 +8,8 @@
 //!    pipe.
 //! 5. [`task`] is a command that outlives its call; [`typing`] writes to it.
 //!
+//! [`homes`] keeps what commands write into their own home, for each project.
+//!
 //! `server/command.rs` uses all of this; tools do not.
 
 mod allocator;
@@ -15,6 +17,7 @@ mod async_fd;
 mod denials;
 mod descriptor_limit;
 mod environment;
+mod homes;
 mod input;
 mod keeper_link;
 mod keeper_news;
@@ -38,6 +41,7 @@ pub use allocator::give_back_large_blocks;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment};
+pub use homes::{HomeLayer, HomeLayers, HomeLease, Size};
 pub use input::{Input, InputError};
 pub use keeper_link::{KeeperError, KeeperLink};
 pub use login::{Login, wanted as login_shell_wanted};

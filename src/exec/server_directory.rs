@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::homes;
 use super::output::Spill;
 
 /// Below the cache directory.
@@ -67,6 +68,12 @@ impl ServerDirectory {
         directory.canonicalize()
     }
 
+    /// Where the layer of a private home can lie that is removed with the server.
+    pub fn temporary_layer(&self) -> Option<PathBuf> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.lock.as_ref().map(|_| self.path.join(format!("home-{number}")))
+    }
+
     /// The file in which this server lists its approvals; it may not exist yet.
     pub fn approvals(&self) -> Option<PathBuf> {
         self.lock.as_ref().map(|_| self.path.join(APPROVALS))
@@ -82,7 +89,7 @@ impl ServerDirectory {
     /// Removes the directory with everything in it, when the server ends.
     pub fn remove(&self) {
         if self.lock.is_some() {
-            let _ = std::fs::remove_dir_all(&self.path);
+            let _ = homes::remove(&self.path);
         }
     }
 }
@@ -97,7 +104,7 @@ impl Drop for ServerDirectory {
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
     for directory in entries.flatten().map(|entry| entry.path()).filter(|directory| is_abandoned(directory)) {
-        let _ = std::fs::remove_dir_all(&directory);
+        let _ = homes::remove(&directory);
     }
 }
 

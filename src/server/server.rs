@@ -1,7 +1,8 @@
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::profiles::WorkArea;
 use super::session::Equipment;
 use super::{
     Call, Clients, Context, Enforcement, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session, SpareKeeper,
@@ -112,8 +113,10 @@ impl Server {
                 home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
             };
             let tmp = self.directory.temporary_directory().ok()?;
-            let profile = self.profiles.profile(&[], &tmp, &self.spare).await.ok()?;
-            let keeper = KeeperLink::launch(profile).await.ok()?;
+            let area = WorkArea { project: Path::new("/"), scope: &[], tmp: &tmp, temporary_home: None };
+            // Not with the project's own home: what a command planted there must not become the server's environment.
+            let plan = self.profiles.plan_without_own_home(area, &self.spare).await.ok()?;
+            let keeper = KeeperLink::launch(plan.profile, plan.home).await.ok()?;
             Some(login.extend(&keeper, server, settings).await)
         };
         self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;
@@ -121,9 +124,15 @@ impl Server {
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
     pub async fn self_test(&self) -> &Enforcement {
-        let scope = self.workplace(&[]).directories;
+        let workplace = self.workplace(&[]);
+        let (project, scope) = (workplace.real_project(), workplace.directories);
         let tmp = self.directory.temporary_directory().unwrap_or_else(|_| std::env::temp_dir());
-        let found = self.profiles.enforcement(&scope, &tmp, &self.spare).await;
+        let temporary_home = self.directory.temporary_layer();
+        let area = WorkArea { project: &project, scope: &scope, tmp: &tmp, temporary_home: temporary_home.as_deref() };
+        let found = self.profiles.enforcement(area, &self.spare).await;
+        if let Some(reason) = &found.home_shortfall {
+            self.profiles.homes().abandon(reason).await;
+        }
         self.spare.end();
         self.names.prepare(scope, found.level);
         found
@@ -187,8 +196,8 @@ impl Server {
     /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String) -> Session {
         let notes = Notes::default();
-        let tmp = self.directory.temporary_directory();
-        let keepers = Arc::new(KeeperLife::new(self.profiles.clone(), self.spare.clone(), tmp, notes.clone()));
+        let keepers =
+            Arc::new(KeeperLife::new(self.profiles.clone(), self.spare.clone(), &self.directory, notes.clone()));
         let equipment = Equipment {
             environment: self.environment(),
             deny: self.config.files.deny.clone(),

@@ -7,7 +7,7 @@ use super::waiting_shells::WaitingShells;
 use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
 use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellState, Streams, Task};
-use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
+use crate::files::{DenyGlobs, Root, Scope, Secrets, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
 
@@ -21,8 +21,8 @@ pub struct Session {
     /// Both the scope of the file tools and what commands may write are made from it.
     workplace: Mutex<Workplace>,
     deny: DenyGlobs,
-    /// Open directories, and whether `/tmp` is the session's own in it.
-    scope: Mutex<Option<(bool, Scope)>>,
+    /// Open directories, whether `/tmp` is the session's own in it, and which secrets it denies.
+    scope: Mutex<Option<(bool, u64, Scope)>>,
     seen_files: SeenFiles,
     profiles: Arc<Profiles>,
     keepers: Arc<KeeperLife>,
@@ -100,20 +100,20 @@ impl Session {
     pub fn scope(&self) -> Scope {
         let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
+        let (number, secrets) = self.profiles.secrets_for_files(&self.workplace.locked().real_directories());
         let mut scope = self.scope.locked();
         match &*scope {
-            Some((known, scope)) if *known == private => scope.clone(),
-            _ => scope.insert((private, self.open_scope(&directories, private))).1.clone(),
+            Some((known, secrets, scope)) if (*known, *secrets) == (private, number) => scope.clone(),
+            _ => scope.insert((private, number, self.open_scope(&directories, private, secrets))).2.clone(),
         }
     }
 
-    fn open_scope(&self, directories: &[PathBuf], private: bool) -> Scope {
+    fn open_scope(&self, directories: &[PathBuf], private: bool, secrets: Secrets) -> Scope {
         let mut roots: Vec<Root> = directories.iter().filter_map(|path| Root::as_written(path).ok()).collect();
         if let Some(tmp) = self.keepers.tmp() {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.profiles.secrets_in(&self.workplace.locked().real_directories());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
@@ -152,8 +152,11 @@ impl Session {
 
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
-        let scope = self.workplace.locked().real_directories();
-        self.keepers.current(&scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
+        let (project, scope) = {
+            let workplace = self.workplace.locked();
+            (workplace.real_project(), workplace.real_directories())
+        };
+        self.keepers.current(&project, &scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
     }
 
     pub fn keepers(&self) -> &KeeperLife {

@@ -39,6 +39,11 @@ impl Workplace {
         real
     }
 
+    /// The project directory with links resolved.
+    pub fn real_project(&self) -> PathBuf {
+        self.project_dir.canonicalize().unwrap_or_else(|_| self.project_dir.clone())
+    }
+
     /// The path relative to the directory of the scope that it lies in, whether it is given with links resolved or not.
     pub fn below(&self, path: &Path) -> Option<PathBuf> {
         let directories = self.directories.iter().cloned().chain(self.real_directories());

@@ -72,7 +72,10 @@ impl<'a> Walk<'a> {
             .threads(std::thread::available_parallelism().map_or(2, usize::from).min(12))
             .filter_entry(move |entry| {
                 let below = entry.path().strip_prefix(&names.real).unwrap_or(entry.path());
-                entry.depth() == 0 || entry.file_name() != OsStr::new(".git") && !names.is_denied_below(&deny, below)
+                entry.depth() == 0
+                    || entry.file_name() != OsStr::new(".git")
+                        && !names.is_denied_below(&deny, below)
+                        && !deny.secrets().is_found(entry.ino(), entry.path())
             });
         if respect {
             builder.add_custom_ignore_filename(".rgignore");

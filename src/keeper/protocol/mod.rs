@@ -2,8 +2,8 @@
 //!
 //! | from | to | message |
 //! |---|---|---|
-//! | server | guard | [`GuardRequest`], with a memory file |
-//! | guard | server | [`DONE`], [`FAILED`] |
+//! | server | guard | [`GuardRequest`], with a memory file and descriptors |
+//! | guard | server | [`HomeReport`], [`DONE`], [`FAILED`] |
 //! | server | keeper | [`KeeperRequest`], with descriptors |
 //! | keeper | server | [`READY`], [`FAILED`], [`KeeperNote`] |
 //! | server | reaper | [`Order`] |
@@ -13,12 +13,14 @@
 //! profile, a list of paths, the description of a command) is in a memory file, and its descriptor is sent.
 
 mod guard_request;
+mod home_report;
 mod keeper_note;
 mod keeper_request;
 mod reaper_messages;
 mod start;
 
 pub use guard_request::GuardRequest;
+pub use home_report::HomeReport;
 pub use keeper_note::KeeperNote;
 pub use keeper_request::{KeeperRequest, MOST_DESCRIPTORS, StartDescriptors};
 pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};

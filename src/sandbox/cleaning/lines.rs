@@ -15,6 +15,9 @@ pub fn clean(content: &str, format: Format) -> String {
             }
             skipped = None;
         }
+        if is_bare_word(text) {
+            continue;
+        }
         let setting = Setting::of(text);
         if setting.as_ref().is_some_and(|setting| setting.is_credential(format)) {
             skipped = Some(Skipped { indentation: indentation(text), continued: text.ends_with('\\') });
@@ -37,6 +40,12 @@ impl Skipped {
         self.continued = text.ends_with('\\');
         goes_on
     }
+}
+
+/// A word on a line of its own is no setting. It may be a token.
+fn is_bare_word(text: &str) -> bool {
+    let word = text.chars().next().is_some_and(|first| first.is_alphanumeric() || "\"'_+/".contains(first));
+    word && !text.contains(['=', ':', ' ', '\t'])
 }
 
 fn indentation(text: &str) -> usize {

@@ -28,7 +28,8 @@ pub fn is_credential(name: &str, value: &str) -> bool {
     if matches!(value, "true" | "false") {
         return false;
     }
-    is_credential_name(name)
+    // curl writes `user = "name:password"`.
+    is_credential_name(name) || name.to_ascii_lowercase().ends_with("user") && value.contains(':')
 }
 
 pub fn is_credential_name(name: &str) -> bool {

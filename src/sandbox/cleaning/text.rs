@@ -18,6 +18,9 @@ static INNER: LazyLock<Regex> = LazyLock::new(|| {
     let bare = r#"(?:=|:[ \t]*)[^\s&,;"'}<>]+"#;
     Regex::new(&format!(r#"(?i)([?&;,{{\s"']-?D?{name}["']?)({quoted}|{bare})"#)).expect("a valid expression")
 });
+/// A header with its scheme and credentials, which have a space between them.
+static HEADER: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?i)(authorization\s*:[ \t]*)[^\s"'][^"'\r\n]*"#).expect("a valid expression"));
 /// Tokens of well-known services.
 static TOKENS: LazyLock<Regex> = LazyLock::new(|| {
     let forms = [
@@ -42,6 +45,7 @@ pub fn clean(text: &str) -> String {
         if harmless { found[0].to_owned() } else { found[1].to_owned() }
     });
     let text = CHANNEL.replace_all(&text, "$1/");
+    let text = HEADER.replace_all(&text, "$1");
     let text = INNER.replace_all(&text, |found: &Captures<'_>| {
         let value = found[2].trim_start_matches([' ', '\t', '=', ':']);
         let between = &found[2][..found[2].len() - value.len()];

@@ -20,7 +20,6 @@ pub fn clean(content: &str) -> String {
         rest = &rest[piece.len()..];
         match kind {
             Piece::Comment => {}
-            Piece::Text => keep(inside, piece),
             Piece::Empty => {
                 if !is_credential(piece) {
                     keep(inside, piece);
@@ -28,7 +27,7 @@ pub fn clean(content: &str) -> String {
             }
             Piece::Open if inside > 0 || is_credential(piece) => inside += 1,
             Piece::Close if inside > 0 => inside -= 1,
-            Piece::Open | Piece::Close => keep(inside, piece),
+            Piece::Open | Piece::Close | Piece::Text => keep(inside, piece),
         }
     }
     keep(inside, rest);
