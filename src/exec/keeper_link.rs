@@ -34,7 +34,7 @@ pub struct KeeperLink {
     ordering: tokio::sync::Mutex<()>,
     profile: Arc<Profile>,
     /// The masks as they were last put up.
-    masked: Mutex<Vec<Stamped>>,
+    masked: Mutex<Arc<Vec<Stamped>>>,
     /// The layer of the session's home, in use while the keeper lives.
     home: Option<Arc<HomeLease>>,
     /// Why the home is not what was asked for.
@@ -69,10 +69,12 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 
 impl KeeperLink {
     /// Starts our own binary again as the guard, which makes the keeper. When this returns, the keeper is restricted.
-    /// `home` is the layer of a private home.
-    pub async fn launch(mut profile: Profile, home: Option<Arc<HomeLease>>) -> Result<Self, KeeperError> {
-        // Taken before the keeper reads what they show: a later change is noticed.
-        let masked = profile.secrets.iter().cloned().map(Stamped::new).collect();
+    /// `masks` are the profile's secrets with their stamps, and `home` is the layer of a private home.
+    pub async fn launch(
+        mut profile: Profile,
+        masks: Arc<Vec<Stamped>>,
+        home: Option<Arc<HomeLease>>,
+    ) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
         // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. tokio reaps
@@ -97,7 +99,7 @@ impl KeeperLink {
         let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
             Ok(message) if message == READY => {
-                Ok(Self::listened_to(socket, guard, profile, AtLaunch { masked, home, home_shortfall }))
+                Ok(Self::listened_to(socket, guard, profile, AtLaunch { masks, home, home_shortfall }))
             }
             Ok(message) => Err(match message.strip_prefix(FAILED) {
                 Some(reason) => KeeperError::Restrict(String::from_utf8_lossy(reason).into_owned()),
@@ -113,7 +115,7 @@ impl KeeperLink {
             socket: socket.clone(),
             guard,
             ordering: tokio::sync::Mutex::default(),
-            masked: Mutex::new(at_launch.masked),
+            masked: Mutex::new(at_launch.masks),
             home: at_launch.home,
             home_shortfall: at_launch.home_shortfall,
             profile: Arc::new(profile),
@@ -164,7 +166,7 @@ impl KeeperLink {
     }
 
     /// Puts up masks that are new or have changed. Returns `false` if this keeper cannot: its Landlock rules are final.
-    pub async fn mask(&self, masks: &[Stamped]) -> Result<bool, KeeperError> {
+    pub async fn mask(&self, masks: &Arc<Vec<Stamped>>) -> Result<bool, KeeperError> {
         let changed: Vec<Mask> = {
             let masked = self.masked.locked();
             masks.iter().filter(|mask| !masked.contains(mask)).map(|mask| mask.mask.clone()).collect()
@@ -180,7 +182,7 @@ impl KeeperLink {
         let mut encoded = Vec::new();
         secrets::encode(&mut encoded, &changed);
         self.order(GuardRequest::Mask, &encoded).await?;
-        *self.masked.locked() = masks.to_vec();
+        *self.masked.locked() = masks.clone();
         Ok(true)
     }
 
@@ -274,7 +276,7 @@ impl KeeperLink {
 
 /// What a keeper has to keep of the home and the secrets.
 struct AtLaunch {
-    masked: Vec<Stamped>,
+    masks: Arc<Vec<Stamped>>,
     home: Option<Arc<HomeLease>>,
     home_shortfall: Option<String>,
 }

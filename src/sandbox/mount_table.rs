@@ -46,6 +46,9 @@ impl MountTable {
 
     /// Other paths that lead to what is at this path.
     pub fn aliases(&self, path: &Path) -> Vec<PathBuf> {
+        if path.symlink_metadata().is_err() {
+            return Vec::new();
+        }
         let Some((own, inside)) = self.place(path) else { return Vec::new() };
         let others = self.mounts.iter().filter(|mount| mount.device == own.device && mount.at != own.at);
         let paths = others.filter_map(|mount| Some(mount.at.join(inside.strip_prefix(&mount.root).ok()?)));

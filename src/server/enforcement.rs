@@ -56,7 +56,7 @@ impl Enforcement {
 }
 
 async fn try_out(plan: Plan) -> Result<(KeeperLink, Vec<Finding>), KeeperError> {
-    let keeper = KeeperLink::launch(plan.profile, plan.home).await?;
+    let keeper = KeeperLink::launch(plan.profile, plan.masks, plan.home).await?;
     let findings = keeper.probe().await?;
     Ok((keeper, findings))
 }

@@ -77,12 +77,10 @@ impl KeeperLife {
             profile.variables = write_settings_copies(&profile.secrets, &tmp.join(SETTINGS));
         }
         let wanted_home = plan.home.is_some();
-        let number = self.profiles.secrets().now().number;
         let keeper = Arc::new(self.spare.take_or_launch(plan).await?);
         if let Some(reason) = keeper.home_shortfall().filter(|_| wanted_home) {
             self.profiles.homes().abandon(reason).await;
         }
-        keepers.masked = number;
         scope.clone_into(&mut keepers.scope);
         Ok(keepers.current.insert(keeper).clone())
     }

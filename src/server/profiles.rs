@@ -14,7 +14,7 @@ use crate::exec::HomeLease;
 use crate::files::{self, real_directory};
 use crate::sandbox::home::{Home, State, aliases};
 use crate::sandbox::profile::Sockets;
-use crate::sandbox::secrets::Finder;
+use crate::sandbox::secrets::{Finder, Stamped};
 use crate::sandbox::settings::{HomeMode, Switch, WantedLevel};
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches};
 
@@ -47,6 +47,8 @@ pub struct WorkArea<'a> {
 #[derive(Debug)]
 pub struct Plan {
     pub profile: Profile,
+    /// The profile's secrets, as they were when the plan was made.
+    pub masks: Arc<Vec<Stamped>>,
     pub home: Option<Arc<HomeLease>>,
 }
 
@@ -94,9 +96,9 @@ impl Profiles {
     }
 
     /// Secrets that the file tools must not touch either.
-    pub fn secrets_for_files(&self, directories: &[PathBuf]) -> (u64, files::Secrets) {
+    pub fn secrets_for_files(&self, directories: &[PathBuf]) -> files::Secrets {
         match self.settings.mode {
-            Mode::Off => (0, files::Secrets::default()),
+            Mode::Off => files::Secrets::default(),
             Mode::ReadOnly | Mode::WorkspaceWrite => self.secrets.for_files(directories),
         }
     }
@@ -158,7 +160,8 @@ impl Profiles {
     }
 
     async fn plan_at(&self, level: Level, area: WorkArea<'_>, wanted: Wanted) -> Plan {
-        let mut profile = self.profile_at(level, area.scope, area.tmp);
+        let masks = if self.settings.mode == Mode::Off { Arc::default() } else { self.secrets.now().all };
+        let mut profile = self.profile_at(level, area.scope, area.tmp, &masks);
         let mut lease = None;
         if wanted == Wanted::Home
             && self.settings.mode == Mode::WorkspaceWrite
@@ -172,16 +175,16 @@ impl Profiles {
         if profile.home.is_none() {
             profile.settle_home(State::Bare);
         }
-        Plan { profile, home: lease }
+        Plan { profile, masks, home: lease }
     }
 
-    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path) -> Profile {
+    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path, masks: &[Stamped]) -> Profile {
         let (writable, caches) = match self.settings.mode {
             Mode::WorkspaceWrite => (outermost(scope.iter()), self.caches().clone()),
             Mode::ReadOnly | Mode::Off => (Vec::new(), Vec::new()),
         };
         let private_tmp = Profile::can_have_private_tmp(level, scope);
-        let secrets = if self.settings.mode == Mode::Off { Vec::new() } else { self.secrets.now().list() };
+        let secrets = masks.iter().map(|stamped| stamped.mask.clone()).collect();
         let sockets = &self.settings.sockets;
         Profile {
             level,

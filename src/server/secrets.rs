@@ -49,12 +49,9 @@ impl Secrets {
         {
             return known.masks.clone();
         }
-        let list = self.finder.find();
-        // Before the files are looked at, so that a change meanwhile is noticed next time.
-        let watch = Watch::new(&list);
+        let (watch, all) = Watch::begin(self.finder.find());
         let mut identities = known.as_ref().map(|known| known.identities.clone()).unwrap_or_default();
-        identities.extend(list.iter().filter_map(|mask| Identity::of(&mask.at)));
-        let all: Vec<Stamped> = list.into_iter().map(Stamped::new).collect();
+        identities.extend(all.iter().filter_map(|stamped| Identity::of(&stamped.mask.at)));
         let masks = match &*known {
             Some(known) if *known.masks.all == all => known.masks.clone(),
             before => Masks { number: before.as_ref().map_or(0, |known| known.masks.number + 1), all: Arc::new(all) },
@@ -64,7 +61,7 @@ impl Secrets {
     }
 
     /// For the file tools, which refuse secrets too: by path in these directories, and by identity everywhere.
-    pub fn for_files(&self, directories: &[PathBuf]) -> (u64, files::Secrets) {
+    pub fn for_files(&self, directories: &[PathBuf]) -> files::Secrets {
         let masks = self.now();
         let inside = |path: &Path| directories.iter().any(|directory| path.starts_with(directory));
         let hidden = masks.all.iter().map(|stamped| &stamped.mask).filter(|mask| inside(&mask.at));
@@ -80,6 +77,6 @@ impl Secrets {
         let partly = masks.all.iter().filter(|stamped| matches!(stamped.mask.shows, Shows::Only(_)));
         let partly: HashSet<Identity> = partly.filter_map(|stamped| Identity::of(&stamped.mask.at)).collect();
         let identities = self.known.locked().as_ref().map(|known| known.identities.clone()).unwrap_or_default();
-        (masks.number, files::Secrets::new(hidden, identities.difference(&partly).copied().collect()))
+        files::Secrets::new(hidden, identities.difference(&partly).copied().collect())
     }
 }

@@ -116,7 +116,7 @@ impl Server {
             let area = WorkArea { project: Path::new("/"), scope: &[], tmp: &tmp, temporary_home: None };
             // Not with the project's own home: what a command planted there must not become the server's environment.
             let plan = self.profiles.plan_without_own_home(area, &self.spare).await.ok()?;
-            let keeper = KeeperLink::launch(plan.profile, plan.home).await.ok()?;
+            let keeper = KeeperLink::launch(plan.profile, plan.masks, plan.home).await.ok()?;
             Some(login.extend(&keeper, server, settings).await)
         };
         self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;

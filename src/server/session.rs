@@ -7,7 +7,7 @@ use super::waiting_shells::WaitingShells;
 use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
 use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellState, Streams, Task};
-use crate::files::{DenyGlobs, Root, Scope, Secrets, SeenFiles};
+use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
 
@@ -100,20 +100,21 @@ impl Session {
     pub fn scope(&self) -> Scope {
         let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
-        let (number, secrets) = self.profiles.secrets_for_files(&self.workplace.locked().real_directories());
+        let number = self.profiles.secrets().now().number;
         let mut scope = self.scope.locked();
         match &*scope {
             Some((known, secrets, scope)) if (*known, *secrets) == (private, number) => scope.clone(),
-            _ => scope.insert((private, number, self.open_scope(&directories, private, secrets))).2.clone(),
+            _ => scope.insert((private, number, self.open_scope(&directories, private))).2.clone(),
         }
     }
 
-    fn open_scope(&self, directories: &[PathBuf], private: bool, secrets: Secrets) -> Scope {
+    fn open_scope(&self, directories: &[PathBuf], private: bool) -> Scope {
         let mut roots: Vec<Root> = directories.iter().filter_map(|path| Root::as_written(path).ok()).collect();
         if let Some(tmp) = self.keepers.tmp() {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
+        let secrets = self.profiles.secrets_for_files(&self.workplace.locked().real_directories());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;

@@ -18,7 +18,7 @@ impl SpareKeeper {
         let spare = self.0.locked().take();
         match spare.filter(|spare| spare.was_made_for(&plan.profile) && !spare.is_dead()) {
             Some(spare) => Ok(spare),
-            None => KeeperLink::launch(plan.profile, plan.home).await,
+            None => KeeperLink::launch(plan.profile, plan.masks, plan.home).await,
         }
     }
 

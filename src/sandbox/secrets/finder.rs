@@ -1,5 +1,6 @@
 //! Where the secrets are on this machine.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -31,12 +32,11 @@ impl Finder {
             named.extend(FOR_ROOT.iter().map(|path| Mask::hidden(path.into())));
             named.extend(host_keys(Path::new(HOST_KEYS)).into_iter().map(Mask::hidden));
         }
-        let named = named.into_iter().filter_map(|mask| self.reveal(mask));
-        let table = MountTable::read();
+        let (table, mut places) = (MountTable::read(), Places::default());
         let too_wide = |path: &Path| homes.iter().any(|home| home.starts_with(path));
         let mut masks: Vec<Mask> = Vec::new();
-        for mask in named {
-            for at in places(&mask.at).into_iter().filter(|at| !too_wide(at)) {
+        for mask in named.into_iter().filter_map(|mask| self.reveal(mask)) {
+            for at in places.of(&mask.at).into_iter().filter(|at| !too_wide(at)) {
                 masks.extend(table.aliases(&at).into_iter().map(|at| Mask { at, shows: mask.shows.clone() }));
                 masks.push(Mask { at, shows: mask.shows.clone() });
             }
@@ -80,7 +80,10 @@ impl Finder {
 
     /// The mask without what a person has chosen to reveal, or none if that is all of it.
     fn reveal(&self, mut mask: Mask) -> Option<Mask> {
-        let places = places(&mask.at);
+        if self.reveal.is_empty() {
+            return Some(mask);
+        }
+        let places = Places::default().of(&mask.at);
         for revealed in &self.reveal {
             if mask.at.starts_with(revealed) || places.iter().any(|at| at.starts_with(revealed)) {
                 return None;
@@ -107,16 +110,29 @@ fn in_home(home: &Path) -> impl Iterator<Item = Mask> {
     hidden.chain(partly).chain(mixed).map(|(name, shows)| Mask { at: home.join(name), shows })
 }
 
-/// Where a path really is: with the links above it resolved, and, if it is a link itself, also where that leads.
-fn places(path: &Path) -> Vec<PathBuf> {
-    let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Vec::new() };
-    let existing = parent.ancestors().find_map(|above| {
+/// Where paths really are. Many secrets have the same directory, which is resolved once.
+#[derive(Default)]
+struct Places {
+    parents: HashMap<PathBuf, PathBuf>,
+}
+
+impl Places {
+    /// The path with the links above it resolved and, if it is a link itself, also where that leads.
+    fn of(&mut self, path: &Path) -> Vec<PathBuf> {
+        let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Vec::new() };
+        let own = self.parents.entry(parent.to_owned()).or_insert_with_key(|parent| real(parent)).join(name);
+        let target = if own.is_symlink() { own.canonicalize().ok() } else { None };
+        [Some(own), target].into_iter().flatten().collect()
+    }
+}
+
+/// A directory with links resolved, as far as it exists.
+fn real(directory: &Path) -> PathBuf {
+    let existing = directory.ancestors().find_map(|above| {
         let real = above.canonicalize().ok()?;
-        Some(real.join(parent.strip_prefix(above).ok()?))
+        Some(real.join(directory.strip_prefix(above).ok()?))
     });
-    let own = existing.unwrap_or_else(|| parent.to_owned()).join(name);
-    let target = if own.is_symlink() { own.canonicalize().ok() } else { None };
-    [Some(own), target].into_iter().flatten().collect()
+    existing.unwrap_or_else(|| directory.to_owned())
 }
 
 /// What lies in a hidden directory needs no mask of its own, except a file that is shown there without its credentials.

@@ -1,7 +1,7 @@
 //! Notices that secrets may have come, gone or changed, at the cost of a few dozen `stat` calls: a directory's times change
 //! when a name in it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -17,11 +17,11 @@ pub struct Stamped {
 }
 
 impl Stamped {
-    pub fn new(mask: Mask) -> Self {
+    fn new(mask: Mask, above: Option<&Path>) -> Self {
         let mut hash = DefaultHasher::new();
         Identity::of(&mask.at).hash(&mut hash);
         // Where the directory above it is missing, that one is masked instead.
-        mask.at.ancestors().skip(1).find(|above| above.is_dir()).hash(&mut hash);
+        above.hash(&mut hash);
         match &mask.shows {
             // Only another file in its place matters.
             Shows::Nothing => {}
@@ -60,23 +60,36 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(masks: &[Mask]) -> Self {
-        let mut stamps = BTreeMap::new();
-        let mut add = |path: PathBuf| {
-            stamps.entry(path).or_insert_with_key(|path| Stamp::of(path));
-        };
-        for mask in masks {
-            let above = mask.at.ancestors().skip(1).find(|above| above.is_dir());
-            above.map(Path::to_owned).into_iter().for_each(&mut add);
+    /// Looks at the masks as they are now. What changes from now on is noticed.
+    pub fn begin(masks: Vec<Mask>) -> (Self, Vec<Stamped>) {
+        let mut watch = Self::default();
+        let mut directories = HashMap::new();
+        // First what is watched, then what is read, so that a change in between is noticed.
+        for mask in &masks {
+            if let Some(parent) = mask.at.parent() {
+                let existing = || parent.ancestors().find(|above| above.is_dir()).map(Path::to_owned);
+                let above = directories.entry(parent.to_owned()).or_insert_with(existing);
+                above.clone().into_iter().for_each(|above| watch.add(above));
+            }
             match &mask.shows {
                 Shows::Only(_) if mask.at.is_dir() => {
-                    shown_files(mask).into_iter().chain([mask.at.clone()]).for_each(&mut add);
+                    shown_files(mask).into_iter().chain([mask.at.clone()]).for_each(|path| watch.add(path));
                 }
-                Shows::Cleaned { .. } if mask.at.exists() => add(mask.at.clone()),
+                Shows::Cleaned { .. } if mask.at.exists() => watch.add(mask.at.clone()),
                 Shows::Nothing | Shows::Only(_) | Shows::Cleaned { .. } => {}
             }
         }
-        Self { stamps }
+        let above = |mask: &Mask| directories.get(mask.at.parent()?).cloned().flatten();
+        let stamped = masks.into_iter().map(|mask| {
+            let above = above(&mask);
+            Stamped::new(mask, above.as_deref())
+        });
+        let stamped = stamped.collect();
+        (watch, stamped)
+    }
+
+    fn add(&mut self, path: PathBuf) {
+        self.stamps.entry(path).or_insert_with_key(|path| Stamp::of(path));
     }
 
     pub fn has_changed(&self) -> bool {
@@ -101,19 +114,21 @@ mod tests {
             Mask { at: home.join(".npmrc"), shows: Shows::Cleaned { format, variable: None } },
         ];
         let quiet = || {
-            let watch = Watch::new(&masks);
+            let (watch, stamped) = Watch::begin(masks.to_vec());
             assert!(!watch.has_changed());
-            watch
+            (watch, stamped)
         };
-        let watch = quiet();
+        let (watch, _) = quiet();
         std::fs::write(home.join(".netrc"), "x").unwrap();
         assert!(watch.has_changed(), "a new secret");
-        let watch = quiet();
+        let (watch, _) = quiet();
         std::fs::create_dir(home.join(".config/gh")).unwrap();
         assert!(watch.has_changed(), "a new directory of one");
-        let (watch, before) = (quiet(), Stamped::new(masks[2].clone()));
+        let (watch, before) = quiet();
         std::fs::write(home.join(".npmrc"), "a=1\nb=22\n").unwrap();
         assert!(watch.has_changed(), "new content");
-        assert_ne!(Stamped::new(masks[2].clone()), before);
+        let (_, after) = quiet();
+        assert_eq!((&after[0], &after[1]), (&before[0], &before[1]));
+        assert_ne!(after[2], before[2]);
     }
 }
