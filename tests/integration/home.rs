@@ -242,3 +242,45 @@ fn tools_that_install_into_the_home_work() {
         assert_eq!(names(&inside.world.home()), Vec::<String>::new());
     });
 }
+
+/// In most containers the root file system is an overlay, which cannot hold the upper layer of another one.
+#[test]
+fn on_an_overlay_the_home_is_read_only_and_its_secrets_are_hidden() {
+    let world = World::new();
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(world.outside().join(name)).unwrap();
+    }
+    std::fs::write(world.outside().join("lower/.netrc"), "canary").unwrap();
+    let (outside, home) = (text(&world.outside()), text(&world.home()));
+    let mount = format!(
+        "mount -t overlay o -o lowerdir={outside}/lower,upperdir={outside}/upper,workdir={outside}/work {home} && exec \"$0\" \"$@\""
+    );
+    let words = ["unshare", "-m", "sh", "-c", &mount];
+    let doctor = world.command_by(&words, &["doctor"]).output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.contains("read-only except for tool caches: no layer can be mounted over it here"), "{doctor}");
+    let mut server = Client::connect(world.command_by(&words, &[]), StartOptions::default());
+    let reply = server.bash("cat ~/.netrc; echo x > ~/new");
+    assert!(!reply.text().contains("canary"), "{}", reply.text());
+    assert_eq!(reply.field("exit_code").as_deref(), Some("1"), "{}", reply.text());
+    assert_eq!(server.bash("touch ~/.npm/_cacache/x").field("exit_code").as_deref(), Some("0"));
+}
+
+#[test]
+fn a_file_system_that_is_mounted_in_the_home_is_shown_without_its_secrets() {
+    let world = World::new();
+    ["data", ".config", ".ssh"].iter().for_each(|name| std::fs::create_dir(world.home().join(name)).unwrap());
+    let home = text(&world.home());
+    let mount = format!(
+        "cd {home} && for at in data .config .ssh; do mount -t tmpfs t $at; done && echo shown > data/f && mkdir .config/gh \
+         .config/git && echo canary > .config/gh/hosts.yml && echo shown > .config/git/ignore && echo canary > .ssh/id_rsa && \
+         cd {} && exec \"$0\" \"$@\"",
+        text(&world.project())
+    );
+    let command = world.command_by(&["unshare", "-m", "sh", "-c", &mount], &[]);
+    let mut server = Client::connect(command, StartOptions::default());
+    assert_eq!(server.bash("cat ~/data/f ~/.config/git/ignore").stdout(), "shown\nshown\n");
+    let reply = server.bash("cat ~/.config/gh/hosts.yml ~/.ssh/id_rsa; echo x > ~/new && cat ~/new");
+    assert!(!reply.text().contains("canary"), "{}", reply.text());
+    assert_eq!(reply.stdout(), "x\n");
+}
