@@ -203,8 +203,8 @@ fn a_session_does_not_get_the_explanation_of_another_sessions_task() {
             other.ok().contains("has ended with exit code 1").then_some(())
         });
     }
-    for (session, path) in &paths {
-        let call = json!({"task_id": "t1", "session": session});
+    for ((session, path), id) in paths.iter().zip(["t1", "t2"]) {
+        let call = json!({"task_id": id, "session": session});
         assert_explained(&server.call("task_output", call).ok(), path);
     }
 }
