@@ -150,6 +150,14 @@ impl KeeperLink {
         }
     }
 
+    /// Ends the keeper and waits until everything that it ran is dead. Nobody else may hold it.
+    pub async fn end(self) {
+        let Self { socket, guard, _over: over, .. } = self;
+        // Without its socket to us, the guard ends the tree and goes. Its own socket closes last.
+        drop((over, socket));
+        let _ = tokio::time::timeout(READY_WITHIN, guard.receive()).await;
+    }
+
     /// Has the keeper try to break every promise from inside. Returns which held.
     pub async fn probe(&self) -> Result<Vec<Finding>, KeeperError> {
         let (answer, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;

@@ -153,8 +153,9 @@ impl Context {
         let command = Command { session, what, state, stdin: Stdin::Empty, moves_session: false };
         let place = command.reserve()?;
         let keeper = session.keeper().await?;
+        let _starting = session.names().command_starts().await;
         let running = exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?;
-        session.keep(running.process.clone());
+        session.names().keep(running.process.clone());
         let task = place.fill(running);
         end_after(&task, limit);
         self.started(&task);
@@ -168,12 +169,13 @@ impl Context {
         listener: Option<exec::output::OutputListener>,
     ) -> Result<Running, KeeperError> {
         let keeper = command.session.keeper().await?;
+        let _starting = command.session.names().command_starts().await;
         let place = self.place(command, &keeper);
         let running = match command.what {
             What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await?,
             What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await?,
         };
-        command.session.keep(running.process.clone());
+        command.session.names().keep(running.process.clone());
         Ok(running)
     }
 
@@ -189,8 +191,9 @@ impl Context {
         if !shell.fits(permitted, command.state, &keeper) {
             return None;
         }
+        let _starting = command.session.names().command_starts().await;
         let running = shell.run(permitted, listener).ok()?;
-        command.session.keep(running.process.clone());
+        command.session.names().keep(running.process.clone());
         Some(running)
     }
 

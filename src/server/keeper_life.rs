@@ -35,11 +35,11 @@ impl KeeperLife {
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
-    /// read-only; it is told the level and whether the scope has changed.
+    /// read-only; it is told the level.
     pub async fn current(
         &self,
         scope: &[PathBuf],
-        protected: impl AsyncFnOnce(Level, bool) -> Vec<PathBuf>,
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
     ) -> Result<Arc<KeeperLink>, KeeperError> {
         let mut keepers = self.keepers.lock().await;
         // A wider scope would be out of the keeper's reach, a narrower one would be exceeded.
@@ -58,7 +58,7 @@ impl KeeperLife {
         let tmp = self.tmp.as_ref().map_err(no_tmp)?;
         let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
         let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
-        profile.protected = protected(profile.level, moved).await;
+        profile.protected = protected(profile.level).await;
         let keeper = Arc::new(self.spare.take_or_launch(profile).await?);
         scope.clone_into(&mut keepers.scope);
         Ok(keepers.current.insert(keeper).clone())
@@ -113,6 +113,9 @@ impl KeeperLife {
 
     /// Ends them all, with everything they still run.
     pub async fn end(&self) {
-        *self.keepers.lock().await = Generations::default();
+        let Generations { current, former, .. } = std::mem::take(&mut *self.keepers.lock().await);
+        for keeper in current.into_iter().chain(former).filter_map(Arc::into_inner) {
+            keeper.end().await;
+        }
     }
 }

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
+use super::{Context, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace};
 use crate::base::locks::LockExt;
-use crate::exec::{KeeperError, KeeperLink, Process, Recording, ShellState, Streams, Task};
+use crate::exec::{KeeperError, KeeperLink, Recording, ShellState, Streams, Task};
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::sandbox::Profile;
@@ -28,7 +28,7 @@ pub struct Session {
     keepers: Arc<KeeperLife>,
     names: Arc<NameWatch>,
     notes: Notes,
-    kept: Mutex<Kept>,
+    outputs: Mutex<Vec<StoredOutput>>,
     tasks: Tasks,
     waiting_shells: WaitingShells,
     approvals: Approvals,
@@ -44,13 +44,6 @@ pub struct Equipment {
     pub names: Arc<NameWatch>,
     pub notes: Notes,
     pub approvals: Approvals,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Commands under way, and what ended commands left running in the background.
-    processes: Vec<Process>,
-    outputs: Vec<StoredOutput>,
 }
 
 /// A stream that was too long to show, readable by its id until the session ends.
@@ -76,7 +69,7 @@ impl Session {
             keepers,
             names,
             notes,
-            kept: Mutex::default(),
+            outputs: Mutex::default(),
             tasks: Tasks::default(),
             waiting_shells: WaitingShells::default(),
             approvals,
@@ -153,7 +146,7 @@ impl Session {
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
         let scope = self.workplace.locked().real_directories();
-        self.keepers.current(&scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
+        self.keepers.current(&scope, async |level| self.names.begin(&scope, level).await).await
     }
 
     pub fn keepers(&self) -> &KeeperLife {
@@ -161,13 +154,14 @@ impl Session {
     }
 
     /// The watch over protected names.
-    pub fn names(&self) -> &NameWatch {
+    pub fn names(&self) -> &Arc<NameWatch> {
         &self.names
     }
 
-    /// After a call: looks at what commands did to protected names. Returns what the agent should know.
-    pub async fn follow_up(&self) -> Vec<String> {
-        let mut notes = self.names.look_after(self.has_running()).await;
+    /// After a call: looks at what commands did to protected names, and asks the person about it where that is possible.
+    /// Returns what the agent should know.
+    pub async fn follow_up(&self, context: &Context) -> Vec<String> {
+        let mut notes = self.names.look_after(self, context).await;
         notes.extend(self.notes.take());
         notes.extend(self.keepers.take_notes());
         notes
@@ -209,45 +203,37 @@ impl Session {
         });
     }
 
-    /// Keeps a handle on a process tree: dropping the last one would end it.
-    pub fn keep(&self, process: Process) {
-        let mut kept = self.kept.locked();
-        kept.processes.retain(|process| !process.is_gone());
-        kept.processes.push(process);
-        self.names.command_started();
-    }
-
-    /// Whether any of its commands, or a child that a command left behind, still runs.
-    pub fn has_running(&self) -> bool {
-        self.kept.locked().processes.iter().any(|process| !process.is_gone())
-    }
-
     /// Makes a stream readable by id.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
-        let mut kept = self.kept.locked();
-        let id = format!("o{}", kept.outputs.len() + 1);
-        kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
+        let mut outputs = self.outputs.locked();
+        let id = format!("o{}", outputs.len() + 1);
+        outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording });
         id
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
-        self.kept.locked().outputs.iter().find(|output| output.id == id).cloned()
+        self.outputs.locked().iter().find(|output| output.id == id).cloned()
     }
 
     pub fn output_ids(&self) -> Vec<String> {
-        self.kept.locked().outputs.iter().map(|output| output.id.clone()).collect()
+        self.outputs.locked().iter().map(|output| output.id.clone()).collect()
     }
 
     /// Ends every process that this session started: TERM first, KILL after the grace period.
     pub async fn end(&self) {
-        let processes = std::mem::take(&mut *self.kept.locked()).processes;
-        let ending = processes.into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
+        let ending = self
+            .names
+            .take_processes()
+            .into_iter()
+            .map(|process| tokio::spawn(async move { process.terminate().await }));
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
         }
         self.tasks.clear();
         self.approvals.end();
         self.waiting_shells.end();
+        self.outputs.locked().clear();
         self.keepers.end().await;
+        self.names.end().await;
     }
 }
