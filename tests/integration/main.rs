@@ -24,6 +24,7 @@ mod http_questions;
 mod http_slow;
 mod lifecycle;
 mod output;
+mod pictures;
 mod policy;
 mod posix_shell;
 mod protected_files;
