@@ -26,14 +26,6 @@ impl User {
         }
     }
 
-    /// A shell script that this user runs.
-    pub fn shell(self, script: &str) -> std::process::Command {
-        let words = [self.words(), &["bash", "-c", script]].concat();
-        let mut command = std::process::Command::new(words[0]);
-        command.args(&words[1..]);
-        command
-    }
-
     /// The launcher that becomes this user.
     pub fn words(self) -> &'static [&'static str] {
         match self {
