@@ -35,6 +35,11 @@ pub fn may_hang(directory: &Path) -> bool {
     TABLE.mount_of(directory).is_some()
 }
 
+/// Whether a file system that may stop answering is mounted at the directory or below it.
+pub fn may_hang_below(directory: &Path) -> bool {
+    points().iter().any(|point| point.starts_with(directory))
+}
+
 /// Whether the file system of the directory answers. Waits a second at most, and not at all where nothing can hang. The path
 /// must be free of symbolic links.
 pub fn answers(directory: &Path) -> bool {

@@ -55,7 +55,7 @@ fn shared_memory_without_a_path_is_the_sessions_own() {
     let probe = |key: i32, name: &str| {
         format!(
             "python3 -c 'import ctypes; c = ctypes.CDLL(None, use_errno=True)\n\
-             for call, words in [(29, ({key}, 4096, 0)), (68, ({key}, 0)), (64, ({key}, 1, 0)), (240, (b\"{name}\", 2))]:\n    \
+             for call, words in [(29, ({key}, 4096, 0)), (68, ({key}, 0)), (64, ({key}, 1, 0)), (240, (b\"{name}\", 2, 0, None))]:\n    \
              ctypes.set_errno(0); c.syscall(call, *words); print(ctypes.get_errno(), end=\" \")'"
         )
     };

@@ -1,4 +1,5 @@
-//! Visits everything below a directory, on all cores, with ripgrep's walker.
+//! Visits everything below a directory, on all cores, with ripgrep's walker. Each thread walks a part of the tree, and a
+//! thread that has nothing to do takes over a directory from one that has ([`Crew`]).
 //!
 //! The walker works with path names, and a command can exchange a directory between two of its steps. So what the walker
 //! reports is only a hint: a file is opened again beneath the handle of the directory, without following links, before
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use ignore::{DirEntry, WalkBuilder, WalkState};
 use rustix::fs::{AtFlags, OFlags, Stat};
 
+use super::crew::Crew;
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::files::scope::beneath;
@@ -69,11 +71,75 @@ impl<'a> Walk<'a> {
         &self,
         ignore_files: IgnoreFiles,
         interrupt: &Interrupt,
+        make_visitor: impl Fn() -> V + Sync,
+    ) {
+        let top = self.top.real().join(&self.begin);
+        if mounts::may_hang_below(&top) {
+            return self.run_past_hung_mounts(&top, ignore_files, interrupt, make_visitor);
+        }
+        let crew = Arc::new(Crew::new(top.clone()));
+        let walk = || {
+            let mut visit = make_visitor();
+            while let Some(part) = crew.next_part() {
+                let is_top = part.directory() == top;
+                for entry in self.builder(part.directory(), ignore_files, &crew).build().flatten() {
+                    if interrupt.is_due() {
+                        crew.disband();
+                        break;
+                    }
+                    // The top of the walk is not below itself. The top of any other part has not been visited yet.
+                    if (entry.depth() > 0 || !is_top)
+                        && let Ok(relative) = entry.path().strip_prefix(self.top.real())
+                    {
+                        visit(&Visited { relative, kind: entry.file_type() });
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..std::thread::available_parallelism().map_or(2, usize::from).min(12) {
+                // Where no more threads can be started, fewer do the work.
+                if std::thread::Builder::new().spawn_scoped(scope, walk).is_err() {
+                    break;
+                }
+            }
+            walk();
+        });
+    }
+
+    /// The library's own parallel walk asks the filter before it opens a directory, so it passes a mount that hangs. It
+    /// needs threads: the crew does not, but its walk opens a directory first.
+    fn run_past_hung_mounts<V: FnMut(&Visited<'_>) + Send>(
+        &self,
+        top: &Path,
+        ignore_files: IgnoreFiles,
+        interrupt: &Interrupt,
         make_visitor: impl Fn() -> V,
     ) {
+        // Nobody waits in this crew, so it takes nothing over.
+        let crew = Arc::new(Crew::new(top.to_owned()));
         let threads = std::thread::available_parallelism().map_or(2, usize::from).min(12);
+        self.builder(top, ignore_files, &crew).threads(threads).build_parallel().run(|| {
+            let mut visit = make_visitor();
+            Box::new(move |entry| {
+                if interrupt.is_due() {
+                    return WalkState::Quit;
+                }
+                if let Ok(entry) = entry
+                    && entry.depth() > 0
+                    && let Ok(relative) = entry.path().strip_prefix(self.top.real())
+                {
+                    visit(&Visited { relative, kind: entry.file_type() });
+                }
+                WalkState::Continue
+            })
+        });
+    }
+
+    fn builder(&self, directory: &Path, ignore_files: IgnoreFiles, crew: &Arc<Crew>) -> WalkBuilder {
         let respect = ignore_files == IgnoreFiles::Respected;
-        let (deny, names, unanswered) = (self.deny.clone(), self.top.names().clone(), self.unanswered.clone());
+        let (deny, names, crew) = (self.deny.clone(), self.top.names().clone(), crew.clone());
+        let unanswered = self.unanswered.clone();
         let answers = move |entry: &DirEntry| {
             let silent = entry.file_type().is_some_and(|kind| kind.is_dir()) && !mounts::answers(entry.path());
             if silent {
@@ -81,7 +147,7 @@ impl<'a> Walk<'a> {
             }
             !silent
         };
-        let mut builder = WalkBuilder::new(self.top.real().join(&self.begin));
+        let mut builder = WalkBuilder::new(directory);
         builder
             .hidden(false)
             .require_git(false)
@@ -90,42 +156,21 @@ impl<'a> Walk<'a> {
             .git_ignore(respect)
             .git_global(respect)
             .git_exclude(respect)
-            .threads(threads)
             .filter_entry(move |entry| {
                 let below = entry.path().strip_prefix(&names.real).unwrap_or(entry.path());
-                entry.depth() == 0
-                    || entry.file_name() != OsStr::new(".git") && !names.is_denied_below(&deny, below) && answers(entry)
+                if entry.depth() == 0 {
+                    return true;
+                }
+                if entry.file_name() == OsStr::new(".git") || names.is_denied_below(&deny, below) || !answers(entry) {
+                    return false;
+                }
+                let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+                !(is_directory && crew.take_over(entry.path()))
             });
         if respect {
             builder.add_custom_ignore_filename(".rgignore");
         }
-        let below_top = |entry: &DirEntry| {
-            let relative = entry.path().strip_prefix(self.top.real()).ok()?;
-            (entry.depth() > 0).then(|| relative.to_owned())
-        };
-        if !can_start(threads) {
-            let mut visit = make_visitor();
-            for entry in builder.build().take_while(|_| !interrupt.is_due()).flatten() {
-                if let Some(relative) = below_top(&entry) {
-                    visit(&Visited { relative: &relative, kind: entry.file_type() });
-                }
-            }
-            return;
-        }
-        builder.build_parallel().run(|| {
-            let mut visit = make_visitor();
-            Box::new(move |entry| {
-                if interrupt.is_due() {
-                    return WalkState::Quit;
-                }
-                if let Ok(entry) = entry
-                    && let Some(relative) = below_top(&entry)
-                {
-                    visit(&Visited { relative: &relative, kind: entry.file_type() });
-                }
-                WalkState::Continue
-            })
-        });
+        builder
     }
 
     /// Opens a visited file for its content, if it really lies beneath the directory.
@@ -143,18 +188,4 @@ impl<'a> Walk<'a> {
     pub fn exists(&self, relative: &Path) -> bool {
         beneath::open_without_links(self.top, relative, OFlags::PATH).is_ok()
     }
-}
-
-/// Whether so many threads can be started now. The library's parallel walk never ends if only some of them start
-/// (RLIMIT_NPROC, a container's limit on processes), so the caller then walks alone.
-fn can_start(threads: usize) -> bool {
-    let (release, held) = std::sync::mpsc::channel::<()>();
-    let held = Arc::new(Mutex::new(held));
-    let start = |_| {
-        let held = held.clone();
-        std::thread::Builder::new().spawn(move || held.locked().recv().is_ok()).ok()
-    };
-    let started: Vec<_> = (0..threads).map_while(start).collect();
-    drop(release);
-    started.into_iter().filter_map(|thread| thread.join().ok()).count() == threads
 }
