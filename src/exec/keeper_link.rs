@@ -21,9 +21,7 @@ use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
-use crate::keeper::protocol::{
-    DONE, Excess, Failed, GuardRequest, KeeperNote, KeeperRequest, READY, ReaperEvent, SessionUsage, Start, Step,
-};
+use crate::keeper::protocol::{DONE, Excess, Failed, GuardRequest, KeeperRequest, READY, ReaperEvent, Start, Step};
 use crate::sandbox::support::{self, Finding};
 use crate::sandbox::{Level, Profile};
 
@@ -80,9 +78,10 @@ impl KeeperLink {
     }
 
     fn listened_to(socket: Socket, guard: Socket, guard_pid: Option<u32>, profile: Profile) -> Self {
-        let (socket, news, over) = (Arc::new(socket), Arc::new(KeeperNews::default()), CancellationToken::new());
+        let (socket, over) = (Arc::new(socket), CancellationToken::new());
+        let news = Arc::new(KeeperNews::new(socket.clone()));
         let keeper = Self {
-            socket: socket.clone(),
+            socket,
             guard: Arc::new(guard),
             guard_pid,
             ordering: tokio::sync::Mutex::default(),
@@ -93,7 +92,7 @@ impl KeeperLink {
         };
         tokio::spawn(async move {
             tokio::select! {
-                () = listen(&socket, &news) => {}
+                () = news.listen() => {}
                 () = over.cancelled() => {}
             }
         });
@@ -237,21 +236,6 @@ impl KeeperLink {
 /// A path on a file system that does not answer counts as missing until it does.
 fn is_there(path: &Path) -> bool {
     mounts::answers(path) && path.exists()
-}
-
-async fn listen(socket: &Arc<Socket>, news: &KeeperNews) {
-    loop {
-        let message = socket.receive().await;
-        if message.is_empty() {
-            return news.mark_dead();
-        }
-        if let Ok(note) = KeeperNote::decode(&message) {
-            news.add(note);
-        }
-        if let (Ok(usage), Some(totals)) = (SessionUsage::decode(&message), news.totals.get()) {
-            totals.report(socket, usage).await;
-        }
-    }
 }
 
 fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {

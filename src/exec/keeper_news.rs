@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Totals;
-
+use super::socket::Socket;
 use crate::base::locks::LockExt;
-use crate::keeper::protocol::KeeperNote;
+use crate::keeper::protocol::{KeeperNote, SessionUsage};
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KeeperNews {
+    socket: Arc<Socket>,
     dead: AtomicBool,
     notes: Mutex<Vec<KeeperNote>>,
     /// Reapers whose commands will ask for their own notes.
@@ -27,16 +28,47 @@ pub struct Claim {
 }
 
 impl KeeperNews {
+    pub fn new(socket: Arc<Socket>) -> Self {
+        Self {
+            socket,
+            dead: AtomicBool::default(),
+            notes: Mutex::default(),
+            claimed: Mutex::default(),
+            totals: OnceLock::new(),
+        }
+    }
+
+    /// Hears what the keeper says until it dies.
+    pub async fn listen(&self) {
+        self.socket
+            .whenever_readable(|| {
+                self.hear();
+                !self.is_dead()
+            })
+            .await;
+    }
+
+    /// Reads what the keeper has said already. It says why it kills before it kills, so whoever sees a command end and
+    /// then calls this has the reason.
+    fn hear(&self) {
+        let mut notes = self.notes.locked();
+        while let Some(message) = self.socket.receive_now() {
+            if message.is_empty() {
+                return self.mark_dead();
+            }
+            notes.extend(KeeperNote::decode(&message));
+            if let (Ok(usage), Some(totals)) = (SessionUsage::decode(&message), self.totals.get()) {
+                totals.report(&self.socket, usage);
+            }
+        }
+    }
+
     pub fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
     }
 
     pub fn mark_dead(&self) {
         self.dead.store(true, Ordering::Relaxed);
-    }
-
-    pub fn add(&self, note: KeeperNote) {
-        self.notes.locked().push(note);
     }
 
     pub fn claim(self: &Arc<Self>, reaper: i32) -> Claim {
@@ -51,6 +83,7 @@ impl KeeperNews {
     }
 
     fn take(&self, wanted: impl Fn(i32) -> bool) -> Vec<String> {
+        self.hear();
         self.notes.locked().extract_if(.., |note| wanted(note.reaper)).map(|note| note.text).collect()
     }
 }
@@ -71,12 +104,14 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_note_goes_to_the_command_it_is_about() {
-        let news = Arc::new(KeeperNews::default());
+    #[tokio::test]
+    async fn a_note_goes_to_the_command_it_is_about() {
+        let (ours, keeper) = Socket::pair().unwrap();
+        let news = Arc::new(KeeperNews::new(Arc::new(ours)));
         let (first, second) = (news.claim(1), news.claim(2));
         for reaper in [1, 2, 3] {
-            news.add(KeeperNote { reaper, text: format!("of {reaper}") });
+            let note = KeeperNote { reaper, text: format!("of {reaper}") };
+            rustix::net::send(&keeper, &note.encode(), rustix::net::SendFlags::empty()).unwrap();
         }
         assert_eq!(news.take_unclaimed(), ["of 3"]);
         assert_eq!(first.take(), ["of 1"]);

@@ -40,6 +40,35 @@ impl Socket {
             .await
     }
 
+    /// As [`Socket::send`], without waiting: an error if the other side has no room for it.
+    pub fn send_now(&self, message: &[u8]) -> io::Result<()> {
+        rustix::net::send(self.0.get_ref(), message, SendFlags::NOSIGNAL)?;
+        Ok(())
+    }
+
+    /// Calls `act` whenever a message may have come, until it returns `false`. It must take all messages there are.
+    pub async fn whenever_readable(&self, mut act: impl FnMut() -> bool) {
+        while let Ok(mut ready) = self.0.readable().await {
+            if !act() {
+                return;
+            }
+            // Keeps the readiness of a message that has come since.
+            ready.clear_ready();
+        }
+    }
+
+    /// The next message if it is there already; empty when the other side has gone.
+    pub fn receive_now(&self) -> Option<Vec<u8>> {
+        let mut buffer = vec![0; 64 * 1024];
+        let mut receive = || recv(self.0.get_ref(), &mut buffer[..], RecvFlags::empty());
+        match after_reset(receive(), receive) {
+            Ok((count, _)) => buffer.truncate(count),
+            Err(Errno::AGAIN | Errno::INTR) => return None,
+            Err(_) => buffer.clear(),
+        }
+        Some(buffer)
+    }
+
     /// Whether the other side has gone.
     pub fn is_closed(&self) -> bool {
         let mut polled = [PollFd::new(self.0.get_ref(), PollFlags::empty())];

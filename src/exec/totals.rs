@@ -26,9 +26,10 @@ impl Totals {
     }
 
     /// A keeper tells what its session uses.
-    pub(super) async fn report(&self, keeper: &Arc<Socket>, usage: SessionUsage) {
+    pub(super) fn report(&self, keeper: &Arc<Socket>, usage: SessionUsage) {
         if let Some((largest, request)) = self.note(keeper, usage) {
-            let _ = largest.send(&request.encode(), &[]).await;
+            // A keeper that has no room for the request does not read any, so waiting would not help.
+            let _ = largest.send_now(&request.encode());
         }
     }
 
