@@ -10,6 +10,7 @@ mod log;
 mod output;
 mod serve;
 mod server_options;
+mod stderr;
 mod welcome;
 
 use std::ffi::OsString;
@@ -24,6 +25,9 @@ use crate::server::Server;
 use arguments::Command;
 use output::unless_closed;
 
+pub use output::print_error;
+pub use stderr::finish;
+
 /// The whole program, from the words of the command line to the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let words: Vec<OsString> = words.into_iter().collect();
@@ -32,6 +36,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         crate::keeper::guard::main()?;
         return Ok(ExitCode::SUCCESS);
     }
+    crate::exec::unblock_all_signals();
     let bare = words.len() == 1;
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,
@@ -51,7 +56,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     let config = config::load(&Source {
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,
-        current_dir: std::env::current_dir().context("failed to find the current directory")?,
+        current_dir: std::env::current_dir().ok(),
     })?;
     match arguments.command {
         Command::Serve => {

@@ -18,8 +18,7 @@ use crate::server::Server;
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves until the client closes stdin or a signal asks for a shutdown.
-pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
-    let mut signals = Signals::listen()?;
+pub async fn serve(server: Arc<Server>, mut signals: Signals) -> anyhow::Result<()> {
     let over = CancellationToken::new();
     let clients = server.clients().clone();
     let roots_changed = move || clients.local().roots().announce_change();

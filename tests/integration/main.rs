@@ -58,4 +58,5 @@ mod str_replace_editor;
 mod survivors;
 mod tasks;
 mod terminals;
+mod unusual_starts;
 mod view;
