@@ -8,6 +8,7 @@ mod doctor;
 mod explain;
 mod log;
 mod output;
+mod picture;
 mod serve;
 mod server_options;
 mod stderr;
@@ -31,12 +32,15 @@ pub use stderr::finish;
 /// The whole program, from the words of the command line to the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let words: Vec<OsString> = words.into_iter().collect();
-    // The guard must be small and start fast, so nothing is parsed or loaded for it.
+    // These must be small and start fast, so nothing is parsed or loaded for them.
     if words.get(1).is_some_and(|word| word == crate::keeper::guard::SUBCOMMAND) {
         crate::keeper::guard::main()?;
         return Ok(ExitCode::SUCCESS);
     }
     crate::exec::unblock_all_signals();
+    if words.get(1).is_some_and(|word| word == crate::exec::PICTURE_SUBCOMMAND) {
+        return picture::run(&words[2..]);
+    }
     let bare = words.len() == 1;
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,

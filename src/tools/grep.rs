@@ -64,6 +64,7 @@ impl Tool for Grep {
     const DESCRIPTION: &'static str = "Search file contents with ripgrep's engine. Ignore files such as .gitignore are \
         respected; dotfiles are searched, .git is not. Results are sorted by path; offset gets the next page.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {

@@ -31,6 +31,8 @@ mod launch_messages;
 mod lifecycle;
 mod output;
 mod own_server;
+mod patience;
+mod pictures;
 mod policy;
 mod policy_attacks;
 mod posix_shell;
