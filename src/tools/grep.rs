@@ -113,6 +113,9 @@ fn text(page: &GrepPage, query: &TextQuery, cwd: &Path) -> String {
         text.push('\n');
     }
     text.push_str(&summary(page, cwd));
+    if query.became_multiline() {
+        text.push_str("\n[The pattern has a line ending, so multiline was turned on: a match may cross lines.]");
+    }
     let all = if query.mode == GrepMode::Content { page.total_matches } else { page.total_files };
     let next = query.offset + shown;
     if full || next < all {
