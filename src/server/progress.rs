@@ -68,9 +68,10 @@ impl Progress {
         let mut last_line = "still running".to_owned();
         loop {
             let silent = tokio::select! {
+                biased;
+                () = done.cancelled() => break,
                 () = self.changed.notified() => false,
                 () = tokio::time::sleep(HEARTBEAT) => true,
-                () = done.cancelled() => break,
             };
             if let Some((count, message)) = self.take() {
                 (told, beats) = (count, 0);
