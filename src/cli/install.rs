@@ -7,14 +7,14 @@ use anyhow::{Context, bail};
 
 use super::arguments::{self, Command};
 use super::output::print;
-use crate::base::{search_path, spelling};
+use crate::base::{lexical, search_path, spelling};
 use crate::config::{self, Source};
 use crate::install::{CLIENTS, Client, Found, Machine, Platform, Registration, Scope, named};
 
 /// What the person asked for.
 pub struct Order {
+    /// None for the list of clients.
     pub client: Option<String>,
-    pub list: bool,
     pub project: bool,
     pub print: bool,
     pub uninstall: bool,
@@ -23,7 +23,7 @@ pub struct Order {
 
 pub fn run(order: &Order) -> anyhow::Result<ExitCode> {
     let machine = machine()?;
-    let Some(written) = order.client.as_deref().filter(|_| !order.list) else {
+    let Some(written) = &order.client else {
         print(&list(&machine))?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -34,7 +34,12 @@ pub fn run(order: &Order) -> anyhow::Result<ExitCode> {
         registration.uninstall()?
     } else {
         check(&order.options, &machine)?;
-        registration.install(&program(&machine)?, &order.options)?
+        // A project's own configuration is read in the project, so its paths may be relative.
+        let options = match scope {
+            Scope::User => absolute(&order.options, &machine.project),
+            Scope::Project => order.options.clone(),
+        };
+        registration.install(&program(&machine)?, &options)?
     };
     let file = change.file.display().to_string();
     if change.is_none() {
@@ -103,6 +108,28 @@ fn check(options: &[String], machine: &Machine) -> anyhow::Result<()> {
     let config = config::load(&source).context("the server would not start with these options")?;
     crate::tools::check_names(&config.tools)
         .map_err(|reason| anyhow::anyhow!("bad value for --disable-tools: {reason}"))
+}
+
+/// The options of the server whose value is a path.
+const PATH_FLAGS: [&str; 6] =
+    ["--workdir", "--project-dir", "--workspace-dir", "--allow-dir", "--config", "--token-file"];
+
+/// The options with absolute paths: a client starts the server in a directory that nobody knows now.
+fn absolute(options: &[String], directory: &Path) -> Vec<String> {
+    let path = |path: &str| {
+        let from_home = path.starts_with('~');
+        if from_home { path.to_owned() } else { lexical::normal(&directory.join(path)).display().to_string() }
+    };
+    let mut after_flag = false;
+    let word = |word: &String| {
+        let is_value = std::mem::replace(&mut after_flag, PATH_FLAGS.contains(&word.as_str()));
+        match word.split_once('=') {
+            _ if is_value => path(word),
+            Some((flag, value)) if PATH_FLAGS.contains(&flag) => format!("{flag}={}", path(value)),
+            _ => word.clone(),
+        }
+    };
+    options.iter().map(word).collect()
 }
 
 /// The path that clients start. A link in the search path, which stays when the version behind it changes, is preferred

@@ -49,7 +49,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     }
     match arguments.command {
         Command::Install { client, list, project, print, uninstall, options } => {
-            let order = install::Order { client, list, project, print, uninstall, options };
+            let client = client.filter(|_| !list);
+            let order = install::Order { client, project, print, uninstall, options };
             return install::run(&order);
         }
         Command::Completions { shell } => return manual::completions(shell),

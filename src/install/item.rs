@@ -17,6 +17,7 @@ impl Item {
     }
 
     /// The item below these keys: `a`, `b` → `{a: {b: item}}`.
+    #[must_use]
     pub fn below(self, keys: &[&str]) -> Self {
         keys.iter().rev().fold(self, |item, key| Self::Table(vec![((*key).to_owned(), item)]))
     }

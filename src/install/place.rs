@@ -28,6 +28,7 @@ impl Place {
         Self { base, path, windows: None }
     }
 
+    #[must_use]
     pub const fn or_on_windows(self, base: Base, path: &'static str) -> Self {
         Self { windows: Some((base, path)), ..self }
     }

@@ -114,8 +114,8 @@ fn append(text: &str, path: &[&str], depth: usize, fields: Vec<(String, Item)>) 
         text if text.ends_with('\n') => new_line,
         _ => &new_line.repeat(2),
     };
-    let lines: String =
-        fields.iter().map(|(key, item)| format!("{} = {}{new_line}", name(key), inline(item))).collect();
+    let line = |(key, item): &(String, Item)| format!("{} = {}{new_line}", name(key), inline(item));
+    let lines = fields.iter().map(line).collect::<Vec<_>>().concat();
     format!("{text}{gap}[{}]{new_line}{lines}", keys.join("."))
 }
 
