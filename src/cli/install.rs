@@ -103,7 +103,7 @@ fn check(options: &[String], machine: &Machine) -> anyhow::Result<()> {
     let source = Source {
         environment: environment.cloned().collect(),
         flags: parsed.flags,
-        current_dir: machine.project.clone(),
+        current_dir: Some(machine.project.clone()),
     };
     let config = config::load(&source).context("the server would not start with these options")?;
     crate::tools::check_names(&config.tools)
