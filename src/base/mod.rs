@@ -8,6 +8,7 @@ pub mod packed;
 pub mod protected_names;
 pub mod random;
 pub mod search_path;
+pub mod secret_names;
 pub mod size;
 pub mod spelling;
 pub mod wildcard;

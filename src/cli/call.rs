@@ -13,6 +13,7 @@ use crate::tools::TOOLS;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
     refuse_hidden(&server, &tool)?;
+    server.record_start();
     let arguments = arguments(&tool, words)?;
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();

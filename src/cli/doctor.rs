@@ -1,8 +1,9 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, with a fix for each shortcoming.
 
-use super::approvals;
 use super::output::print;
+use super::{approvals, audit};
 use crate::config::Config;
+use crate::control::Control;
 use crate::exec::Shell;
 use crate::sandbox::Mode;
 use crate::server::Server;
@@ -31,6 +32,8 @@ fn configuration(config: &Config) -> String {
         ));
     }
     text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
+    text.push_str(&row("control socket", &control(config)));
+    text.push_str(&row("audit log", &audit::row(config)));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
     text
@@ -48,6 +51,15 @@ fn enforcement(server: &Server, found: &Enforcement) -> String {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }
     text
+}
+
+fn control(config: &Config) -> String {
+    match Control::try_out(&config.control_dirs) {
+        Ok(directory) => format!("in {}", directory.display()),
+        Err(reasons) => format!(
+            "none: {reasons}; testudo ps, watch and approve will not find servers; make one of these directories writable"
+        ),
+    }
 }
 
 fn row(title: &str, value: &str) -> String {

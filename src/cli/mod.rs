@@ -2,14 +2,21 @@
 //! environment agree.
 
 mod approvals;
+mod approve;
 mod arguments;
+mod audit;
+mod audit_text;
 mod call;
 mod doctor;
 mod explain;
+mod keyboard;
+mod live_text;
 mod log;
 mod output;
+mod ps;
 mod serve;
 mod server_options;
+mod watch;
 mod welcome;
 
 use std::ffi::OsString;
@@ -70,7 +77,17 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start_quiet(&config);
             explain::run(&server(config)?, &text, json)
         }
-        Command::Revoke { ids } => approvals::revoke(&config, &ids),
+        Command::Revoke { ids, json } => approvals::revoke(&config, &ids, json),
+        Command::Ps { json } => {
+            runtime()?.block_on(ps::run(&config, json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Watch { session, json } => {
+            runtime()?.block_on(watch::run(&config, session.as_deref(), json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
+        Command::Audit(arguments) => audit::run(&config, &arguments),
         Command::Doctor => {
             runtime()?.block_on(doctor::run(config))?;
             Ok(ExitCode::SUCCESS)

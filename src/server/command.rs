@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::activity::{About, Tracked};
 use super::tasks::LimitReached;
 use super::{Context, Progress, Session, ToolError, answers};
 use crate::exec::{
@@ -90,14 +91,17 @@ impl Context {
             Some(running) => running,
             None => self.start(command, listener.clone()).await?,
         };
+        let mut tracked = self.track(command, &running);
         let sink = || self.progress.clone();
         let mut ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
         if matches!(ending, Ending::Stale) {
             // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
+            tracked.end(None, Some("its directory was replaced"));
             running = self.start(command, listener).await?;
+            tracked = self.track(command, &running);
             ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
         }
-        let finished = self.finished(command, running, ending, at_limit).await;
+        let finished = self.finished(command, (running, tracked), ending, at_limit).await;
         self.prepare_waiting_shell(command);
         finished
     }
@@ -105,7 +109,7 @@ impl Context {
     async fn finished(
         &self,
         command: &Command<'_>,
-        running: Running,
+        (running, tracked): (Running, Tracked),
         ending: Ending,
         at_limit: AtLimit,
     ) -> Result<Finished, CommandError> {
@@ -118,19 +122,24 @@ impl Context {
                         let (state, lost_cwd) = command.session.take_over(report);
                         (Some(state), lost_cwd)
                     });
+                tracked.end(Some(&exited), None);
                 How::Exited { exited, moved_to, lost_cwd }
             }
             Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
                 Ok(place) => {
                     let task = place.fill(running);
                     self.started(&task);
+                    tracked.becomes(&task);
                     How::Background(task)
                 }
-                Err(full) => How::TimedOut { exited: running.end().await, full: Some(full) },
+                Err(full) => timed_out(&running, tracked, Some(full)).await,
             },
-            Ending::TimeUp => How::TimedOut { exited: running.end().await, full: None },
+            Ending::TimeUp => timed_out(&running, tracked, None).await,
             Ending::Lost | Ending::Stale => How::Lost,
-            Ending::Cancelled => return Err(CommandError::Cancelled),
+            Ending::Cancelled => {
+                tracked.end(running.process.exited_by_now().await.as_ref(), Some("cancelled"));
+                return Err(CommandError::Cancelled);
+            }
         };
         self.note_denials(&denials, &streams);
         Ok(Finished { how, pid, streams })
@@ -139,7 +148,10 @@ impl Context {
     /// Starts a command that outlives this call. `limit` is the time after which it is ended.
     pub async fn start_task(&self, command: &Command<'_>, limit: Option<Duration>) -> Result<Arc<Task>, CommandError> {
         let place = command.reserve()?;
-        let task = place.fill(self.start(command, None).await?);
+        let running = self.start(command, None).await?;
+        let tracked = self.track(command, &running);
+        let task = place.fill(running);
+        tracked.becomes(&task);
         end_after(&task, limit);
         self.started(&task);
         Ok(task)
@@ -162,11 +174,28 @@ impl Context {
         });
         let running = running.await?;
         session.keep(running.process.clone());
+        let tracked = self.track(&command, &running);
         let task = place.fill(running);
+        tracked.becomes(&task);
         end_after(&task, limit);
         self.started(&task);
         session.end_when_idle(&task, Duration::from_secs(self.server.config().exec.tasks.terminal_idle));
         Ok(task)
+    }
+
+    /// Lists the command among those that run, and writes its start into the audit log.
+    fn track(&self, command: &Command<'_>, running: &Running) -> Tracked {
+        let about = match command.what {
+            What::Text(permitted) => About {
+                command: permitted.command.clone(),
+                cwd: permitted.cwd.clone(),
+                description: permitted.description.clone(),
+            },
+            What::Words(permitted) => {
+                About { command: permitted.words.join(" "), cwd: permitted.cwd.clone(), description: None }
+            }
+        };
+        self.server.activity().begin(&self.record, about, running)
     }
 
     async fn start(
@@ -235,6 +264,12 @@ const LONGEST_START: Duration = Duration::from_secs(30);
 
 async fn in_time<T>(start: impl Future<Output = Result<T, KeeperError>>) -> Result<T, KeeperError> {
     tokio::time::timeout(LONGEST_START, start).await.unwrap_or(Err(KeeperError::TooSlow(LONGEST_START)))
+}
+
+async fn timed_out(running: &Running, tracked: Tracked, full: Option<LimitReached>) -> How {
+    let exited = running.end().await;
+    tracked.end(exited.as_ref(), Some("timeout"));
+    How::TimedOut { exited, full }
 }
 
 fn end_after(task: &Task, limit: Option<Duration>) {

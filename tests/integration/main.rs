@@ -6,6 +6,8 @@
 mod support;
 
 mod approvals;
+mod audit;
+mod audit_chain;
 mod bash;
 mod broken_input;
 mod cli;
@@ -31,6 +33,7 @@ mod launch_messages;
 mod lifecycle;
 mod output;
 mod own_server;
+mod people;
 mod policy;
 mod policy_attacks;
 mod posix_shell;

@@ -44,7 +44,7 @@ const NAMES: [&str; 14] = [
     "CLOUDSDK_CONFIG",
 ];
 /// Prefixes of well-known secrets, whatever the variable's name.
-const VALUES: [&[u8]; 12] = [
+pub const VALUES: [&[u8]; 12] = [
     b"ghp_",
     b"gho_",
     b"ghs_",
