@@ -8,7 +8,8 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-use crate::base::secret_names::{VALUES, looks_secret};
+use crate::base::secret_names::looks_secret;
+use crate::base::secret_values;
 
 const GONE: &str = "[redacted]";
 /// A shorter value occurs in ordinary text by chance.
@@ -28,14 +29,13 @@ struct Patterns {
     url: Regex,
     header: Regex,
     user: Regex,
-    begins: Regex,
+    /// What may be a token.
+    word: Regex,
     key: Regex,
 }
 
 static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     let compile = |text: &str| Regex::new(text).expect("a pattern of ours");
-    let begins: Vec<String> =
-        VALUES.iter().filter_map(|begin| std::str::from_utf8(begin).ok()).map(regex::escape).collect();
     Patterns {
         named: compile(&format!(
             r#"(?P<before>--?)?(?P<name>[A-Za-z][A-Za-z0-9_.-]*)(?P<between>["']?\s*[=:]\s*|\s+)(?P<value>{WORD})"#
@@ -45,7 +45,7 @@ static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
             r#"(?i)(?P<before>\b(?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:bearer|basic|token|digest)?\s*)[^\s"',;]+"#,
         ),
         user: compile(&format!(r"(?P<before>\s(?:-u|--user)[\s=]?\s*['\x22]?[^\s:'\x22]+:){WORD}")),
-        begins: compile(&format!(r"\b(?:{})[A-Za-z0-9_./+=-]{{8,}}", begins[..begins.len() - 1].join("|"))),
+        word: compile(r"[A-Za-z0-9_.+/~-]{12,}"),
         key: compile(r"(?s)-----BEGIN[^-]*-----.*?(?:-----END[^-]*-----|$)"),
     }
 });
@@ -77,7 +77,7 @@ impl Redactor {
         replace(&|text| replaced(&patterns.header, text, &before));
         replace(&|text| replaced(&patterns.user, text, &before));
         replace(&|text| named(&patterns.named, text));
-        replace(&|text| replaced(&patterns.begins, text, GONE));
+        replace(&|text| tokens(&patterns.word, text));
         match result {
             Cow::Owned(changed) if changed != text => Some(changed),
             _ => None,
@@ -90,6 +90,15 @@ fn replaced<'t>(pattern: &Regex, text: &'t str, by: &str) -> Cow<'t, str> {
         Cow::Borrowed(_) => Cow::Borrowed(text),
         owned @ Cow::Owned(_) => owned,
     }
+}
+
+fn tokens<'t>(pattern: &Regex, text: &'t str) -> Cow<'t, str> {
+    pattern.replace_all(
+        text,
+        |found: &Captures<'_>| {
+            if secret_values::is_secret(&found[0]) { GONE.to_owned() } else { found[0].to_owned() }
+        },
+    )
 }
 
 /// Looks at each name in turn. The value of a name that is no secret is looked at again as a name.
@@ -129,7 +138,7 @@ fn is_secret(found: &Captures<'_>, name: &str) -> bool {
     {
         return false;
     }
-    looks_secret(OsStr::new(&name.replace(['-', '.'], "_")), OsStr::new(""))
+    looks_secret(OsStr::new(&name.replace(['-', '.'], "_")), OsStr::new(value.trim_matches(['\'', '"'])))
 }
 
 #[cfg(test)]
@@ -147,7 +156,7 @@ mod tests {
             ("git clone https://me:pw@example.com/x", "git clone https://me:[redacted]@example.com/x"),
             ("curl -H 'Authorization: Bearer abc.def' x", "curl -H 'Authorization: Bearer [redacted]' x"),
             ("curl -u me:secret https://x", "curl -u me:[redacted] https://x"),
-            ("echo ghp_abcdefghijklmnop done", "echo [redacted] done"),
+            ("echo ghp_abcdefghijklmnop1234 done", "echo [redacted] done"),
             ("echo canary-123456 x", "echo [redacted] x"),
             (r#"{"password": "p", "a": 1}"#, r#"{"password": [redacted] "a": 1}"#),
             ("a -----BEGIN RSA PRIVATE KEY-----\nMII\n-----END RSA PRIVATE KEY----- b", "a [redacted] b"),

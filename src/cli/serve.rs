@@ -9,22 +9,25 @@ use crate::config::{Config, Listen, Transport};
 use crate::control::Control;
 use crate::server::Server;
 use crate::transport::http::Http;
+use crate::transport::signals::Signals;
 use crate::transport::stdio;
 
 pub async fn run(config: Config) -> anyhow::Result<()> {
+    // Before anything is made that has to be removed again.
+    let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
         Transport::Stdio => {
             let server = start(config).await?;
             let _control = control(&server);
-            stdio::serve(server).await
+            stdio::serve(server, signals).await
         }
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
             let server = start(config).await?;
             let _control = control(&server);
             announce(&http);
-            http.serve_tools(server).await.context("failed to serve http")
+            http.serve_tools(server, signals).await.context("failed to serve http")
         }
     }
 }
