@@ -58,6 +58,10 @@ impl Log {
         self.live.subscribe()
     }
 
+    pub fn is_watched(&self) -> bool {
+        self.live.receiver_count() > 0
+    }
+
     /// The JSON of an event for somebody who watches, without secrets.
     pub fn shown(&self, entry: &Entry) -> String {
         format!("{{{}}}", entry.members(&self.shared.server, &self.shared.redactor))
@@ -70,7 +74,7 @@ impl Log {
 
     pub fn record(&self, who: Option<Arc<Who>>, event: Event) {
         let entry = Entry::now(who, event);
-        if self.live.receiver_count() > 0 {
+        if self.is_watched() {
             let _ = self.live.send(Arc::new(entry.clone()));
         }
         if self.settings.enabled && self.writer().is_ok() {

@@ -15,7 +15,7 @@ use crate::server::{RunningCommand, Server};
 const PIECE: usize = 64 * 1024;
 
 pub async fn stream(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
-    let Some(command) = server.activity().command(&id) else { return api::no_command(&id) };
+    let Some(command) = server.activity().recent_command(&id) else { return api::no_command(&id) };
     let (teller, response) = Teller::new();
     tokio::spawn(async move { tell(&command, &teller).await });
     response

@@ -1,9 +1,10 @@
 //! The commands that run now, for the people who watch.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +17,13 @@ use crate::exec::{Exited, Process, Running, Streams};
 pub struct Activity {
     next: AtomicU64,
     commands: Mutex<Vec<Arc<RunningCommand>>>,
+    /// Commands that have just ended, while somebody watches: their output is asked for a moment after their start.
+    ended: Mutex<VecDeque<Arc<RunningCommand>>>,
 }
+
+/// How long, and how many of them, ended commands are kept for those who watch.
+const KEPT: Duration = Duration::from_secs(5);
+const MOST_KEPT: usize = 64;
 
 /// A command that runs, in a call or as a task.
 #[derive(Debug)]
@@ -81,6 +88,25 @@ impl Activity {
         self.commands.locked().iter().find(|command| command.id == id).cloned()
     }
 
+    /// As [`Activity::command`], also for one that has just ended.
+    pub fn recent_command(&self, id: &str) -> Option<Arc<RunningCommand>> {
+        let ended = || self.ended.locked().iter().find(|command| command.id == id).cloned();
+        self.command(id).or_else(ended)
+    }
+
+    fn keep_for_a_moment(self: &Arc<Self>, command: Arc<RunningCommand>) {
+        let mut ended = self.ended.locked();
+        ended.push_back(command.clone());
+        if ended.len() > MOST_KEPT {
+            ended.pop_front();
+        }
+        let activity = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            activity.ended.locked().retain(|kept| !Arc::ptr_eq(kept, &command));
+        });
+    }
+
     /// A command has started.
     pub fn begin(self: &Arc<Self>, record: &CallRecord, about: About, running: &Running) -> Tracked {
         let About { command, cwd, description } = about;
@@ -129,6 +155,9 @@ impl Tracked {
 
     fn ended(&mut self, exit_code: Option<i32>, ended_by: Option<&'static str>) {
         self.ended = true;
+        if self.record.is_watched() {
+            self.activity.keep_for_a_moment(self.command.clone());
+        }
         self.command.over.cancel();
         self.activity.commands.locked().retain(|command| !Arc::ptr_eq(command, &self.command));
         let (stdout_bytes, stderr_bytes) = match &self.command.streams {

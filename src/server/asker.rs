@@ -20,8 +20,10 @@ pub enum Asker {
 
 /// Shows a question to the person, and takes it away when somebody else has answered it. Only a choice in the answer can
 /// be a yes.
-pub type AskNow =
-    Arc<dyn Fn(Form, watch::Receiver<Option<Settled>>) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+pub type AskNow = Arc<dyn Fn(Form, watch::Receiver<Option<Settled>>) -> Asking + Send + Sync>;
+
+/// A question that is being asked at a client.
+pub type Asking = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// An answer that came with a repeated call.
 #[derive(Clone, Debug, Eq, PartialEq)]

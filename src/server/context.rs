@@ -1,8 +1,9 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::asker::Asking;
 use super::questions::{CLIENT, PATIENCE, Question as AskedQuestion};
 use super::{Asker, CallRecord, Client, OpenQuestion, ProgressSink, Server, Session, Settled, Stop, ToolError};
 use crate::audit::Event;
@@ -10,6 +11,9 @@ use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
 use crate::gate::{Answer, Form, Pending, Permitted, Question, Refusal, Ruling};
 use crate::policy::Action;
+
+/// A client that is told to take a question away gets this long to hear it.
+const TAKEN_AWAY_WITHIN: Duration = Duration::from_millis(500);
 
 /// One request for a tool, as the transport understood it.
 pub struct Call {
@@ -148,32 +152,32 @@ impl Context {
         let client = match &self.asker {
             // The client comes back with the answer.
             Asker::Later(_) => return Err(Stop::Ask(Box::new(OpenQuestion { form, binding }))),
-            // In a task of its own: if somebody else answers, the client still has to be told.
-            Asker::Now(ask) => Some(tokio::spawn(ask(form, asked.watch()))),
+            Asker::Now(ask) => Some(ask(form, asked.watch())),
             Asker::Nobody => None,
         };
         let settled = self.first_answer(&asked, client).await;
         Ok((pending, settled))
     }
 
-    async fn first_answer(&self, asked: &AskedQuestion, client: Option<JoinHandle<Answer>>) -> Settled {
+    /// `client` asks the person at the client. It stays in this task: over HTTP, the question travels with the call that
+    /// the task belongs to.
+    async fn first_answer(&self, asked: &AskedQuestion, client: Option<Asking>) -> Settled {
         let questions = self.server.questions();
-        let client_can_answer = client.is_some();
-        let at_the_client = async {
-            match client {
-                Some(client) => client.await.unwrap_or(Answer::Missing),
-                None => std::future::pending().await,
-            }
-        };
+        let only_others = client.is_none();
+        let mut client = client.unwrap_or_else(|| Box::pin(std::future::pending()));
         let nobody_left = async {
-            if client_can_answer {
+            questions.all_left().await;
+            if !only_others {
                 std::future::pending::<()>().await;
             }
-            questions.all_left().await;
         };
         let (answer, by) = tokio::select! {
-            settled = asked.answered() => return settled,
-            answer = at_the_client => {
+            settled = asked.answered() => {
+                // The client takes its form away, once it has been told who answered.
+                let _ = tokio::time::timeout(TAKEN_AWAY_WITHIN, client).await;
+                return settled;
+            }
+            answer = &mut client => {
                 // A client that runs without a person answers at once. Somebody else may still decide.
                 if !answer.is_a_persons() {
                     tokio::select! {

@@ -41,6 +41,11 @@ impl CallRecord {
         &self.who
     }
 
+    /// Whether somebody sees what happens while it happens.
+    pub fn is_watched(&self) -> bool {
+        self.log.is_watched()
+    }
+
     pub fn add(&self, event: Event) {
         self.log.record(Some(self.who.clone()), event);
     }
