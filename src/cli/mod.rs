@@ -9,9 +9,11 @@ mod audit_text;
 mod call;
 mod doctor;
 mod explain;
+mod install;
 mod keyboard;
 mod live_text;
 mod log;
+mod manual;
 mod output;
 mod picture;
 mod ps;
@@ -61,6 +63,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         welcome::print()?;
         return Ok(ExitCode::SUCCESS);
     }
+    match arguments.command {
+        Command::Install { client, list, project, print, uninstall, options } => {
+            let client = client.filter(|_| !list);
+            let order = install::Order { client, project, print, uninstall, options };
+            return install::run(&order);
+        }
+        Command::Completions { shell } => return manual::completions(shell),
+        Command::Man => return manual::page(),
+        _ => {}
+    }
     arguments.flags.iter().filter(|(flag, _)| flag == TOKEN_FLAG).flat_map(|(_, values)| values).for_each(|token| {
         crate::exec::command_line::hide(TOKEN_FLAG, token);
     });
@@ -97,10 +109,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         }
         Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
         Command::Audit(arguments) => audit::run(&config, &arguments),
-        Command::Doctor => {
-            runtime()?.block_on(doctor::run(config))?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
+        // Handled above: they need no configuration.
+        Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),
     }
 }
 
