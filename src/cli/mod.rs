@@ -2,18 +2,25 @@
 //! environment agree.
 
 mod approvals;
+mod approve;
 mod arguments;
+mod audit;
+mod audit_text;
 mod call;
 mod doctor;
 mod explain;
 mod install;
+mod keyboard;
+mod live_text;
 mod log;
 mod manual;
 mod output;
 mod picture;
+mod ps;
 mod serve;
 mod server_options;
 mod stderr;
+mod watch;
 mod welcome;
 
 use std::ffi::OsString;
@@ -91,7 +98,17 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start_quiet(&config);
             explain::run(&server(config)?, &text, json)
         }
-        Command::Revoke { ids } => approvals::revoke(&config, &ids),
+        Command::Revoke { ids, json } => approvals::revoke(&config, &ids, json),
+        Command::Ps { json } => {
+            runtime()?.block_on(ps::run(&config, json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Watch { session, json } => {
+            runtime()?.block_on(watch::run(&config, session.as_deref(), json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
+        Command::Audit(arguments) => audit::run(&config, &arguments),
         Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
         // Handled above: they need no configuration.
         Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),

@@ -65,8 +65,12 @@ impl Profiles {
     pub fn new(config: &Config, directory: Option<&Path>) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own =
-            config.secret_files().chain([&config.cache_dir, &config.state_dir]).map(PathBuf::as_path).chain(directory);
+        let own = config
+            .secret_files()
+            .chain([&config.cache_dir, &config.state_dir])
+            .chain(&config.control_dirs)
+            .map(PathBuf::as_path)
+            .chain(directory);
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),

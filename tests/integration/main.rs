@@ -6,6 +6,8 @@
 mod support;
 
 mod approvals;
+mod audit;
+mod audit_chain;
 mod bash;
 mod broken_input;
 mod cli;
@@ -34,6 +36,7 @@ mod lifecycle;
 mod output;
 mod own_server;
 mod patience;
+mod people;
 mod pictures;
 mod policy;
 mod policy_attacks;

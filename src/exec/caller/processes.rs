@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::Caller;
 use crate::exec::guards;
+use crate::keeper::guard::SUBCOMMAND;
 use crate::sandbox::cgroup;
 
 /// A process that holds this socket. Our own does not count: it may hold a session's socket for a moment.
@@ -43,6 +44,17 @@ pub fn caller(pid: i32) -> Caller {
         Some(true) => Caller::Session,
         None => Caller::Unknown,
     }
+}
+
+/// Whether one of its ancestors is the guard of a session, of whichever server. No command can change how its guard was
+/// called.
+pub fn has_guard_above(pid: i32) -> bool {
+    let is_guard = |pid: i32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).nth(1) == Some(SUBCOMMAND.as_bytes())
+    };
+    let above = std::iter::successors(parent(pid), |pid| parent(*pid));
+    above.take_while(|pid| *pid > 0).any(is_guard)
 }
 
 /// Whether no process of a session can ever have been in this control group. If a group cannot be found out, this is not
