@@ -151,9 +151,9 @@ impl Profiles {
 
     fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path) -> Profile {
         let places = self.places();
-        let writable = match self.settings.mode {
-            Mode::WorkspaceWrite => outermost(scope.iter().chain(&places.caches)),
-            Mode::ReadOnly | Mode::Off => Vec::new(),
+        let (writable, own) = match self.settings.mode {
+            Mode::WorkspaceWrite => (outermost(scope.iter().chain(&places.caches)), scope.to_vec()),
+            Mode::ReadOnly | Mode::Off => (Vec::new(), Vec::new()),
         };
         let sockets = &self.settings.sockets;
         Profile {
@@ -166,6 +166,7 @@ impl Profiles {
             private_tmp: Profile::can_have_private_tmp(level, scope),
             read_only: self.settings.mode == Mode::ReadOnly,
             writable,
+            scope: own,
             visible: self.visible.iter().chain(scope).cloned().collect(),
             tmp: tmp.to_owned(),
             protected: Vec::new(),

@@ -55,6 +55,8 @@ mod sandbox_limits;
 mod sandbox_places;
 mod sandbox_privileges;
 mod sandbox_protect;
+mod sandbox_sockets;
+mod sandbox_sockets_work;
 mod sandbox_work;
 mod scarce;
 mod scope;

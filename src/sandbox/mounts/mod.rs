@@ -1,5 +1,5 @@
-//! The file system that a session sees at level `full`. Everything is read-only except the session's own places. Secrets and
-//! the sockets of other programs are hidden. `/tmp`, `/dev` and `/proc` are the session's own.
+//! The file system that a session sees at level `full`. Everything is read-only except the session's own places. Secrets
+//! are hidden. `/tmp`, `/dev` and `/proc` are the session's own.
 //!
 //! An empty file system *covers* a directory that must not be seen, such as `/run`. A *place* is a path that commands must
 //! still find below a cover: it is cloned before the cover is mounted and attached afterwards ([`calls`]).
@@ -30,7 +30,6 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
     calls::make_private().doing(|| "separate the session's mounts from the host's".to_owned())?;
     let places = clone_places(profile)?;
     let devices = dev::clone_devices()?;
-    let sockets = hide::foreign_sockets(profile);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
@@ -47,7 +46,7 @@ pub fn build(profile: &Profile) -> Result<(), Failure> {
     }
     proc::build(profile)?;
     read_only(&profile.protected)?;
-    for path in profile.secrets.iter().filter(|secret| !covers.contains(secret)).chain(&sockets) {
+    for path in profile.secrets.iter().filter(|secret| !covers.contains(secret)) {
         hide::hide(path)?;
     }
     Ok(())
