@@ -48,6 +48,22 @@ pub enum Command {
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
     },
+    /// List what commands wrote into the private home of each project, or empty it
+    #[command(
+        after_help = "Examples:\n  testudo home --list\n  testudo home --reset         the home of the project in this directory\n  \
+                            testudo home --reset --all"
+    )]
+    Home {
+        /// List the private homes, their sizes and what is in them; this is the default
+        #[arg(long, conflicts_with = "reset")]
+        list: bool,
+        /// Empty the private home of this project
+        #[arg(long)]
+        reset: bool,
+        /// With --reset: of all projects
+        #[arg(long, requires = "reset")]
+        all: bool,
+    },
     /// Show what this machine can enforce and what is configured, with a fix for each shortcoming
     Doctor,
 }

@@ -6,6 +6,7 @@ mod arguments;
 mod call;
 mod doctor;
 mod explain;
+mod home;
 mod log;
 mod output;
 mod serve;
@@ -71,6 +72,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             explain::run(&server(config)?, &text, json)
         }
         Command::Revoke { ids } => approvals::revoke(&config, &ids),
+        Command::Home { reset: true, all, .. } => home::reset(&config, all),
+        Command::Home { .. } => home::list(&config),
         Command::Doctor => {
             runtime()?.block_on(doctor::run(config))?;
             Ok(ExitCode::SUCCESS)

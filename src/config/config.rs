@@ -23,7 +23,7 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Where stored outputs are kept.
     pub cache_dir: PathBuf,
-    /// Where is kept what outlives servers, such as approvals that are for good.
+    /// Where is kept what outlives servers: private homes, and approvals that are for good.
     pub state_dir: PathBuf,
     /// The server's own environment without its token. Commands start from it.
     pub environment: Vec<(OsString, OsString)>,

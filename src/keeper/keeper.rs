@@ -19,7 +19,8 @@ use crate::sandbox::{self, Level, Profile};
 pub const GO: &[u8] = b"g";
 
 /// Never returns. The keeper exits when the server hangs up, when the guard dies, or when its socket fails.
-pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
+/// `home` are clones of the overlay over the home directory.
+pub fn main(socket: &OwnedFd, profile: &Profile, home: Vec<OwnedFd>, released: OwnedFd) -> ! {
     processes::set_name(c"testudo-keeper");
     let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
     // The keeper must not outlive its guard. It reads this signal as a message and checks the sender, because a command
@@ -32,7 +33,7 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd) -> ! {
     drop(released);
     // Start a process group of our own: the guard's group has no number inside our pid namespace.
     let _ = rustix::process::setsid();
-    if let Err(failure) = sandbox::restrict(profile) {
+    if let Err(failure) = sandbox::restrict(profile, home) {
         packets::send(socket, &Failed::encode(&failure));
         processes::exit(1);
     }

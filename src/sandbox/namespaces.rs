@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
@@ -14,11 +14,21 @@ use super::{Network, Profile};
 /// As `fork`, but the child is in new namespaces. Returns 0 in the child and the child's pid in the parent. For a process
 /// with a single thread only.
 pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
-    let mut flags =
-        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    let mut flags = FOR_MOUNTS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if profile.network != Network::On {
         flags |= libc::CLONE_NEWNET;
     }
+    fork_with(flags)
+}
+
+const FOR_MOUNTS: i32 = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
+
+/// As [`fork_inside`], for a child that only mounts something.
+pub fn fork_for_mounts() -> Result<i32, Failure> {
+    fork_with(FOR_MOUNTS)
+}
+
+fn fork_with(flags: i32) -> Result<i32, Failure> {
     // SAFETY: without a stack, clone behaves like fork; the guard has one thread, so the child's copy of the heap is
     // consistent and no lock is held by a thread that does not exist any more.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
@@ -68,15 +78,24 @@ fn identity_of(map: &str) -> String {
 /// Handles by which the guard can enter the keeper's namespaces later. It opens them before the keeper becomes not dumpable,
 /// which closes these files to other processes.
 pub struct NamespaceHandles {
-    users: File,
-    mounts: File,
+    users: OwnedFd,
+    mounts: OwnedFd,
 }
 
 impl NamespaceHandles {
     pub fn open(child: i32) -> Result<Self, Failure> {
         let open =
             |name: &str| File::open(format!("/proc/{child}/ns/{name}")).doing(|| format!("open the session's {name}"));
-        Ok(Self { users: open("user")?, mounts: open("mnt")? })
+        Ok(Self { users: open("user")?.into(), mounts: open("mnt")?.into() })
+    }
+
+    /// From descriptors that another process has opened.
+    pub fn received(users: OwnedFd, mounts: OwnedFd) -> Self {
+        Self { users, mounts }
+    }
+
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.users.as_fd(), self.mounts.as_fd()]
     }
 
     /// Moves the calling process into the namespaces, where it has all capabilities. It stays in the guard's pid namespace,

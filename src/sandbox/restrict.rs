@@ -1,9 +1,12 @@
+use std::os::fd::OwnedFd;
+
 use super::failure::{Doing, Failure};
 use super::{Level, Network, Profile, capabilities, landlock, limits, mounts, seccomp};
 
 /// Gives up, for good, every right that the profile does not grant. The keeper calls this once, before it starts a
 /// command. The order matters: each step needs rights that a later step takes away.
-pub fn restrict(profile: &Profile) -> Result<(), Failure> {
+/// `home` are clones of the overlay over the home directory.
+pub fn restrict(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     if profile.level == Level::None {
         return without_sandbox(profile);
     }
@@ -11,7 +14,7 @@ pub fn restrict(profile: &Profile) -> Result<(), Failure> {
     limits::apply(profile)?;
     if profile.level == Level::Full {
         // Needs the capabilities of our user namespace.
-        mounts::build(profile)?;
+        mounts::build(profile, home)?;
         if profile.network == Network::Loopback {
             super::namespaces::raise_loopback().doing(|| "bring up the session's loopback interface".to_owned())?;
         }

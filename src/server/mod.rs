@@ -4,7 +4,8 @@
 //! - What a tool gets: a [`Context`], to ask for permission ([`Context::permit`]) and to run commands ([`command`]).
 //! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
-//!   [`KeeperLife`] makes and replaces keepers, [`NameWatch`] looks after protected names.
+//!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
+//!   secret now, [`NameWatch`] looks after protected names.
 
 mod asker;
 mod client;
@@ -13,6 +14,7 @@ pub mod command;
 mod context;
 mod disk_watch;
 mod enforcement;
+mod homes;
 mod hung_mounts;
 mod ids;
 mod instructions;
@@ -24,6 +26,7 @@ mod profiles;
 mod progress;
 mod protected_names;
 mod roots;
+mod secrets;
 mod server;
 mod session;
 mod shared_walks;
@@ -39,6 +42,7 @@ pub use clients::Clients;
 pub use command::Command;
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
+pub use homes::Homes;
 pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
@@ -50,6 +54,7 @@ pub use profiles::Profiles;
 pub use progress::{Progress, ProgressSink};
 pub use protected_names::ProtectedNames;
 pub use roots::Roots;
+pub use secrets::Secrets;
 pub use server::{CallError, Server};
 pub use session::{Session, StoredOutput};
 pub use spare_keeper::SpareKeeper;
