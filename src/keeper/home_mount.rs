@@ -93,23 +93,31 @@ pub fn in_child(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failur
     Err(io::Error::other(reason)).doing(|| "refresh the home".to_owned())
 }
 
+/// From the child: it is in its own namespaces.
+const MOVED: &[u8] = b"moved";
+
 type Made = (HomeMount, State, Option<String>);
 
 fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
     let (masks, places) = (&profile.secrets, profile.places_in_home());
     let (ours, theirs) = pair()?;
-    let child = namespaces::fork_for_mounts()?;
-    if child == 0 {
-        drop(ours);
-        let work = || {
-            // The guard has written the id maps.
-            packets::receive(&theirs, &mut [0; 1]).doing(|| "wait for the guard".to_owned())?;
-            let refused = namespace::mount(home, masks, &places)?;
-            Ok((namespace::clones(home)?, refused.map(|failure| failure.to_string())))
-        };
-        answer(&theirs, work());
-    }
+    let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
+        Forked::Child => {
+            drop(ours);
+            let work = || {
+                namespaces::leave_for_mounts(&home.mounted_below())?;
+                packets::send(&theirs, MOVED);
+                // The guard has written the id maps.
+                packets::receive(&theirs, &mut [0; 1]).doing(|| "wait for the guard".to_owned())?;
+                let refused = namespace::mount(home, masks, &places)?;
+                Ok((namespace::clones(home)?, refused.map(|failure| failure.to_string())))
+            };
+            answer(&theirs, work())
+        }
+        Forked::Parent { child } => child,
+    };
     drop(theirs);
+    await_move(&ours)?;
     namespaces::map_ids(child)?;
     let namespaces = NamespaceHandles::open(child)?;
     packets::send(&ours, b"g");
@@ -120,6 +128,13 @@ fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
         _ => State::ReadOnly,
     };
     Ok((HomeMount { clones, namespaces: Some(namespaces) }, state, reason))
+}
+
+/// Waits until the child is in its namespaces.
+fn await_move(socket: &OwnedFd) -> Result<(), Failure> {
+    let mut buffer = [0; 1024];
+    let (count, _) = packets::receive(socket, &mut buffer).doing(|| "hear from the home".to_owned())?;
+    if buffer[..count] == *MOVED { Ok(()) } else { Err(refusal(&buffer[..count])) }
 }
 
 fn enter(namespaces: &NamespaceHandles, profile: &Profile, home: &Home) -> Result<Vec<OwnedFd>, Failure> {
@@ -166,9 +181,11 @@ fn receive(socket: &OwnedFd) -> Result<(Option<String>, Vec<OwnedFd>), Failure> 
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match (&buffer[..count], clones.is_empty()) {
         ([b'-', reason @ ..], false) => Ok((Some(text(reason)).filter(|reason| !reason.is_empty()), clones)),
-        (message, _) => {
-            let reason = Failed::decode(message).map_or_else(|| "no answer".to_owned(), |failed| failed.reason);
-            Err(io::Error::other(reason)).doing(|| "make a home for the session".to_owned())
-        }
+        (message, _) => Err(refusal(message)),
     }
+}
+
+fn refusal(message: &[u8]) -> Failure {
+    let reason = Failed::decode(message).map_or_else(|| "no answer".to_owned(), |failed| failed.reason);
+    Failure::new("make a home for the session".to_owned(), io::Error::other(reason))
 }

@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::base::search_path;
+use crate::base::{mounts, search_path};
 
 /// Which program uses which cache. If the program is installed and its cache is missing, we create the cache.
 const MAKERS: [(&str, &str); 9] = [
@@ -35,6 +35,9 @@ pub fn directories<'a>(
     for text in written {
         let Some(path) = locate(text, home, &variable) else { continue };
         let maker = MAKERS.iter().find(|(prefix, _)| Path::new(text).starts_with(prefix));
+        if !mounts::answers(&path) {
+            continue;
+        }
         let wanted = path.is_dir() || maker.is_some_and(|(_, program)| installed(program));
         found.extend(wanted.then(|| path.canonicalize().unwrap_or(path)));
     }

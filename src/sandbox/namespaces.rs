@@ -4,31 +4,23 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
 use super::failure::{Doing, Failure};
+use super::mounts::calls;
 use super::{Network, Profile};
 
 /// As `fork`, but the child is in new namespaces. Returns 0 in the child and the child's pid in the parent. For a process
 /// with a single thread only.
 pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
-    let mut flags = FOR_MOUNTS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
+    let mut flags =
+        libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if profile.network != Network::On {
         flags |= libc::CLONE_NEWNET;
     }
-    fork_with(flags)
-}
-
-const FOR_MOUNTS: i32 = libc::CLONE_NEWUSER | libc::CLONE_NEWNS;
-
-/// As [`fork_inside`], for a child that only mounts something.
-pub fn fork_for_mounts() -> Result<i32, Failure> {
-    fork_with(FOR_MOUNTS)
-}
-
-fn fork_with(flags: i32) -> Result<i32, Failure> {
     // SAFETY: without a stack, clone behaves like fork; the guard has one thread, so the child's copy of the heap is
     // consistent and no lock is held by a thread that does not exist any more.
     let child = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
@@ -36,6 +28,24 @@ fn fork_with(flags: i32) -> Result<i32, Failure> {
         return Err(io::Error::last_os_error()).doing(|| "create namespaces for the session".to_owned());
     }
     Ok(i32::try_from(child).unwrap_or_default())
+}
+
+/// Moves the calling process into user and mount namespaces of its own, where it can mount something. `without` are mounts
+/// that should not be there. Only root can unmount them, and only before it enters the user namespace: mounts that come
+/// from outside are locked in it, because they may hide something.
+pub fn leave_for_mounts(without: &[PathBuf]) -> Result<(), Failure> {
+    if !without.is_empty() && unshare(libc::CLONE_NEWNS).is_ok() && calls::make_private().is_ok() {
+        for path in without {
+            // Several file systems may be mounted at one place.
+            while calls::detach(path).is_ok() {}
+        }
+    }
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).doing(|| "create namespaces for the home".to_owned())
+}
+
+fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: takes no pointers. The process has one thread, so no other thread is left in the old namespaces.
+    if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Maps the user and group ids of the new user namespace. For root all ids are mapped, so that files keep their owners. For

@@ -76,6 +76,17 @@ impl Homes {
         Some(lease)
     }
 
+    /// Where a project's layer has what commands wrote. `None` where there is no private home.
+    pub fn upper(&self, project: &Path) -> Option<PathBuf> {
+        if self.unsupported.locked().is_some() {
+            return None;
+        }
+        // While a lease is being taken, no command has run in it.
+        let leases = self.leases.try_lock().ok();
+        let lease = leases.as_ref().and_then(|leases| leases.get(project)).map(|lease| lease.layer().upper());
+        Some(lease.unwrap_or_else(|| self.layers.find(project).upper()))
+    }
+
     /// This machine cannot mount the layer. Later keepers do not try again, and other servers may.
     pub async fn abandon(&self, reason: &str) {
         self.give_up(reason);

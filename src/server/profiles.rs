@@ -13,6 +13,7 @@ use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::{HomeLease, ServerDirectory, Totals};
 use crate::files::{self, real_directory};
+use crate::policy::Overlaid;
 use crate::sandbox::home::{Home, State, aliases};
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::secrets::{Finder, Stamped};
@@ -121,6 +122,18 @@ impl Profiles {
             Mode::Off => files::Secrets::default(),
             Mode::ReadOnly | Mode::WorkspaceWrite => self.secrets.for_files(directories),
         }
+    }
+
+    /// The home directory and the layer over it, if commands in this project have a home of their own.
+    pub fn overlaid(&self, project: &Path) -> Option<Overlaid> {
+        let found = self.enforcement_so_far();
+        let private = found.is_none_or(|found| found.has_private_home());
+        if self.settings.mode != Mode::WorkspaceWrite || self.settings.home != HomeMode::Private || !private {
+            return None;
+        }
+        let real = |path: &Path| if mounts::answers(path) { path.canonicalize().ok() } else { None };
+        let home = real(home(&self.environment)?)?;
+        Some(Overlaid { home, upper: self.homes.upper(&real(project)?)? })
     }
 
     pub fn homes(&self) -> &Homes {
@@ -260,7 +273,8 @@ impl Profiles {
     /// The home directory, if sessions with this scope can see it through an overlay. A home in scope is not private: the
     /// person has chosen to let commands write it.
     fn home_seen(&self, scope: &[PathBuf], private_tmp: bool) -> Option<Home> {
-        let path = home(&self.environment)?.canonicalize().ok().filter(|home| home.is_dir())?;
+        let path = home(&self.environment).filter(|home| mounts::answers(home))?;
+        let path = path.canonicalize().ok().filter(|home| home.is_dir())?;
         let hides_tmp = private_tmp && Path::new("/tmp").starts_with(&path);
         if path == Path::new("/") || hides_tmp || scope.iter().any(|directory| path.starts_with(directory)) {
             return None;

@@ -208,6 +208,7 @@ impl Server {
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
             replaceable: workplace.directories.clone(),
+            overlaid: self.profiles.overlaid(&workplace.project_dir),
             keeps_approvals: !workplace.contains(&self.config.state_dir),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
             protected: self.names.names().clone(),

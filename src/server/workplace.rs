@@ -54,7 +54,8 @@ impl Workplace {
 
     /// The project directory with links resolved.
     pub async fn real_project(&self) -> PathBuf {
-        let resolve = async || if answers(&self.project_dir).await { self.project_dir.canonicalize().ok() } else { None };
+        let resolve =
+            async || if answers(&self.project_dir).await { self.project_dir.canonicalize().ok() } else { None };
         resolve().await.unwrap_or_else(|| self.project_dir.clone())
     }
 

@@ -243,6 +243,40 @@ fn tools_that_install_into_the_home_work() {
     });
 }
 
+/// A rule that allows a program means the person's own, and not what a command has put into the layer.
+#[test]
+fn a_program_in_the_layer_is_not_the_one_that_a_rule_allows() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let bin = world.home().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    for name in ["mine", "kept"] {
+        std::fs::write(bin.join(name), "#!/bin/sh\necho real\n").unwrap();
+        std::fs::set_permissions(bin.join(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let start = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        let inherited = std::env::var_os("PATH").unwrap();
+        let path = [bin.clone()].into_iter().chain(std::env::split_paths(&inherited));
+        command.env("PATH", std::env::join_paths(path).unwrap());
+        Client::connect(command, StartOptions::default())
+    };
+    let mut server = start(&[]);
+    let plant =
+        "for name in mine ls new; do printf '#!/bin/sh\\necho planted\\n' > ~/bin/$name; chmod +x ~/bin/$name; done";
+    server.bash(plant).ok();
+    assert_eq!(server.bash("mine; ls; new; kept").stdout(), "planted\nplanted\nplanted\nreal\n");
+    drop(server);
+    let mut server = start(&["--allow", "mine", "--allow", "kept", "--allow", "ls", "--allow", "new"]);
+    assert_eq!(server.bash("kept").stdout(), "real\n");
+    for name in ["mine", "new", "~/bin/mine"] {
+        let refused = server.bash(name).err();
+        assert!(!refused.contains("planted"), "{name}: {refused}");
+    }
+    world.file("a-file", "");
+    assert_eq!(server.bash("ls").stdout(), "a-file\n", "the program that the rule means");
+}
+
 /// In most containers the root file system is an overlay, which cannot hold the upper layer of another one.
 #[test]
 fn on_an_overlay_the_home_is_read_only_and_its_secrets_are_hidden() {
@@ -283,4 +317,69 @@ fn a_file_system_that_is_mounted_in_the_home_is_shown_without_its_secrets() {
     let reply = server.bash("cat ~/.config/gh/hosts.yml ~/.ssh/id_rsa; echo x > ~/new && cat ~/new");
     assert!(!reply.text().contains("canary"), "{}", reply.text());
     assert_eq!(reply.stdout(), "x\n");
+    assert!(!world.home().join("new").exists());
+}
+
+/// The kernel lets nobody but root mount an overlay over a directory in which something is mounted.
+#[test]
+fn a_file_system_in_the_home_of_an_ordinary_user_makes_it_read_only() {
+    let world = World::for_user(NOBODY);
+    std::fs::create_dir(world.home().join("data")).unwrap();
+    std::fs::write(world.home().join(".netrc"), "canary").unwrap();
+    let mount = format!(
+        "mount -t tmpfs t {}/data && exec setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups \"$0\" \"$@\"",
+        text(&world.home())
+    );
+    let words = ["unshare", "-m", "sh", "-c", &mount];
+    let doctor = world.command_by(&words, &["doctor"]).output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
+    assert!(doctor.contains("level full") && doctor.contains("a file system is mounted below it"), "{doctor}");
+    let mut server = Client::connect(world.command_by(&words, &[]), StartOptions::default());
+    let reply = server.bash("cat ~/.netrc; echo x > ~/new");
+    assert!(!reply.text().contains("canary"), "{}", reply.text());
+    assert_eq!(reply.field("exit_code").as_deref(), Some("1"), "{}", reply.text());
+    assert!(!world.home().join("new").exists());
+}
+
+/// What the person runs outside later must not be writable: programs that tools run in place, and stores whose files other
+/// projects share by hard links.
+#[test]
+fn where_the_home_is_not_private_no_cache_holds_what_runs_outside() {
+    let content = [".cargo/registry", ".npm/_cacache", ".cache/pip", ".cache/go-build", "go/pkg/mod", ".cache/ccache"];
+    let run = [
+        ".cache/pre-commit/repo/bin",
+        ".cache/uv/environments-v2/e/bin",
+        ".cache/uv/archive-v0/a",
+        ".cache/bazel/install",
+        ".nuget/packages/p/build",
+        ".cache/pnpm",
+        ".local/share/pnpm/store/v3",
+        ".bun/install/cache/p",
+        ".cache/deno",
+        ".cache/zig",
+        ".npm/_npx/1/node_modules/.bin",
+        ".cache/pypoetry/virtualenvs/v/bin",
+        ".cargo/bin",
+        "go/bin",
+        ".local/bin",
+    ];
+    for nobody in [false, true] {
+        for (level, settings) in [(Level::Landlock, ""), (Level::Full, "home = \"read-only\"")] {
+            let mut inside = Inside::new(level, nobody, settings, &[]);
+            for name in content.into_iter().chain(run) {
+                inside.home_file(&format!("{name}/tool"), "the person's own\n");
+            }
+            let config = text(&inside.world.outside().join("config.toml"));
+            inside.reconnect(&["--config", &config]);
+            for name in content {
+                inside.does(&format!("echo x > ~/{name}/new"));
+            }
+            for name in run {
+                inside.cannot(&format!("echo x > ~/{name}/new"));
+                inside.cannot(&format!("echo x >> ~/{name}/tool"));
+                let tool = std::fs::read_to_string(inside.world.home().join(name).join("tool")).unwrap();
+                assert_eq!(tool, "the person's own\n", "{name}");
+            }
+        }
+    }
 }

@@ -27,7 +27,11 @@ impl ProgramLookup for Table {
         (!name.starts_with("missing")).then(|| Path::new(directory).join(name))
     }
 
-    fn can_be_shadowed(&self, name: &str, _: &[PathBuf]) -> bool {
+    fn is_in_layer(&self, file: &Path, layer: &Overlaid) -> bool {
+        file.strip_prefix(&layer.home).is_ok_and(|below| below.starts_with("planted"))
+    }
+
+    fn can_be_shadowed(&self, name: &str, _: &Scene) -> bool {
         name.starts_with("missing")
     }
 

@@ -14,6 +14,7 @@
 
 mod masks;
 pub mod namespace;
+pub mod upper;
 
 use std::path::{Path, PathBuf};
 
@@ -52,6 +53,11 @@ pub const WORK: &str = "work";
 impl Home {
     pub fn is_mounted(&self) -> bool {
         self.state != State::Bare
+    }
+
+    /// File systems that are mounted below it.
+    pub fn mounted_below(&self) -> Vec<PathBuf> {
+        MountTable::read().below(&self.path)
     }
 
     /// Whether the overlay shows something else at this path. Below a file system that is mounted in the home it does not.

@@ -34,7 +34,7 @@ pub fn mount(home: &Home, masks: &[Mask], places: &[PathBuf]) -> Result<Option<F
     let overlay = |upper: String| {
         let options = format!("lowerdir={MASKS}:{}{upper},userxattr", by_number(&lower));
         calls::mount_new("overlay", Path::new(MERGED), MountFlags::NOSUID | MountFlags::NODEV, &options)
-            .doing(|| format!("mount an overlay over {}", home.path.display()))
+            .doing(|| describe(home))
     };
     let refused = match upper {
         Some(Ok((upper, work))) => {
@@ -48,6 +48,15 @@ pub fn mount(home: &Home, masks: &[Mask], places: &[PathBuf]) -> Result<Option<F
     };
     overlay(String::new())?;
     Ok(refused)
+}
+
+/// What was tried. An ordinary user cannot mount an overlay over mounts that are locked in the namespace.
+fn describe(home: &Home) -> String {
+    let what = format!("mount an overlay over {}", home.path.display());
+    match home.mounted_below().first() {
+        Some(at) => format!("{what}, because a file system is mounted below it ({})", at.display()),
+        None => what,
+    }
 }
 
 /// Clones of the overlay: of the whole home, and of the parts that other mounts show. The caller is in the namespace.

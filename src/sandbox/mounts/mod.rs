@@ -21,8 +21,7 @@ use rustix::mount::MountFlags;
 use self::calls::{HARMLESS, READ_ONLY};
 use super::Profile;
 use super::failure::{Doing, Failure};
-use super::home::shown_directories;
-use super::mount_table::MountTable;
+use super::home::{Home, shown_directories};
 use super::profile::Sockets;
 use super::secrets::{Mask, Shows};
 
@@ -82,7 +81,7 @@ fn not_in_overlay(profile: &Profile, masks: &[Mask]) -> Vec<Mask> {
 /// File systems that are mounted below the home directory.
 fn mounts_in_home(profile: &Profile) -> Vec<PathBuf> {
     let home = profile.home.as_ref().filter(|home| home.is_mounted());
-    home.map(|home| MountTable::read().below(&home.path)).unwrap_or_default()
+    home.map(Home::mounted_below).unwrap_or_default()
 }
 
 /// The overlay, and on top of it what it hides but commands should see: other file systems that are mounted in the home,
@@ -104,8 +103,7 @@ fn add_home(profile: &Profile, clones: Vec<OwnedFd>, places: &mut Vec<Place>) ->
         // What cannot be shown is missing; that is no reason to refuse all commands.
         let Ok(mount) = calls::clone_at(&path) else { continue };
         if calls::set_cloned(&mount, HARMLESS | READ_ONLY).is_ok() {
-            let directory = path.is_dir();
-            places.push(Place { mount, at: path, directory, wanted: false });
+            places.push(Place { mount, at: path, directory: true, wanted: false });
         }
     }
     Ok(())

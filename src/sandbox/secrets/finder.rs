@@ -8,6 +8,7 @@ use super::super::mount_table::MountTable;
 use super::catalogue::{FOR_ROOT, HIDDEN, HIDDEN_BUT, HOST_KEYS, MIXED, MOVED};
 use super::mask::{Mask, Shows};
 use crate::base::search_path::variable;
+use crate::base::{lexical, mounts};
 
 /// Everything that decides which files are secret.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,7 @@ impl Finder {
         let user = rustix::process::getuid().as_raw();
         let database = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
         let all = self.home.iter().cloned().chain(homes_in(&database, user, everybody));
-        let mut homes: Vec<PathBuf> = all.filter_map(|home| home.canonicalize().ok()).collect();
+        let mut homes: Vec<PathBuf> = all.filter_map(|home| resolve(&home)).collect();
         homes.retain(|home| home != Path::new("/"));
         homes.sort();
         homes.dedup();
@@ -64,7 +65,7 @@ impl Finder {
             let Some(value) = variable(&self.environment, name) else { continue };
             for base in std::env::split_paths(value).filter(|base| base.is_absolute()) {
                 // Often `/dev/null`, to have none.
-                if base.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+                if !mounts::answers(&base) || base.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
                     continue;
                 }
                 let below = |mask: Mask| {
@@ -121,7 +122,10 @@ impl Places {
     fn of(&mut self, path: &Path) -> Vec<PathBuf> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Vec::new() };
         let own = self.parents.entry(parent.to_owned()).or_insert_with_key(|parent| real(parent)).join(name);
-        let target = if own.is_symlink() { own.canonicalize().ok() } else { None };
+        if !mounts::answers(&own) {
+            return Vec::new();
+        }
+        let target = if own.is_symlink() { resolve(&own) } else { None };
         [Some(own), target].into_iter().flatten().collect()
     }
 }
@@ -129,10 +133,18 @@ impl Places {
 /// A directory with links resolved, as far as it exists.
 fn real(directory: &Path) -> PathBuf {
     let existing = directory.ancestors().find_map(|above| {
-        let real = above.canonicalize().ok()?;
+        let real = resolve(above)?;
         Some(real.join(directory.strip_prefix(above).ok()?))
     });
     existing.unwrap_or_else(|| directory.to_owned())
+}
+
+/// A path with links resolved. What lies on a file system that does not answer counts as missing until it does.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    let target =
+        || path.parent().zip(path.read_link().ok()).map(|(parent, target)| lexical::normal(&parent.join(target)));
+    let answers = mounts::answers(path) && target().is_none_or(|target| mounts::answers(&target));
+    if answers { path.canonicalize().ok() } else { None }
 }
 
 /// What lies in a hidden directory needs no mask of its own, except a file that is shown there without its credentials.
@@ -167,7 +179,8 @@ fn homes_in(database: &str, user: u32, everybody: bool) -> Vec<PathBuf> {
         let home = PathBuf::from(fields.nth(2)?);
         (id == user || everybody && (id == 0 || id >= 1000)).then_some(home)
     };
-    let mut homes: Vec<PathBuf> = database.lines().filter_map(line).filter(|home| home.is_dir()).collect();
+    let there = |home: &PathBuf| mounts::answers(home) && home.is_dir();
+    let mut homes: Vec<PathBuf> = database.lines().filter_map(line).filter(there).collect();
     homes.sort();
     homes.dedup();
     homes

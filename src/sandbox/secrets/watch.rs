@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::mask::{Mask, Shows};
 use crate::base::identity::Identity;
+use crate::base::mounts;
 
 /// A mask, and a number that changes when what the mask has to do changes.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -46,7 +47,8 @@ struct Stamp {
 
 impl Stamp {
     fn of(path: &Path) -> Option<Self> {
-        path.metadata().ok().map(|found| Self {
+        let found = if mounts::answers(path) { path.metadata() } else { return None };
+        found.ok().map(|found| Self {
             inode: (found.dev(), found.ino()),
             times: [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()],
             size: found.len(),
