@@ -46,6 +46,11 @@ pub fn answers(directory: &Path) -> bool {
     TABLE.mount_of(directory).is_none_or(|mount| mount.answers())
 }
 
+/// The mounts that do not answer now.
+pub fn silent() -> Vec<PathBuf> {
+    points().into_iter().filter(|point| !answers(point)).collect()
+}
+
 static TABLE: LazyLock<Table> =
     LazyLock::new(|| Table { list: File::open("/proc/self/mountinfo").ok(), ..Table::default() });
 

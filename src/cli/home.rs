@@ -55,7 +55,7 @@ pub fn size_of(config: &Config) -> String {
 
 fn project(config: &Config) -> std::path::PathBuf {
     let project = config.directories.project_dir();
-    project.canonicalize().unwrap_or_else(|_| project.to_owned())
+    project.canonicalize().unwrap_or_else(|_| project.clone())
 }
 
 fn described(layer: &HomeLayer) -> String {

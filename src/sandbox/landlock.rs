@@ -33,7 +33,7 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
     let mut rules = Rules(ruleset().map_err(io::Error::other).doing(|| "make a Landlock ruleset".to_owned())?);
     // Of the devices only the harmless ones are granted. The others are disks, memory and hardware.
     let secrets = profile.secrets.iter().map(|mask| mask.at.clone());
-    let hidden: Vec<PathBuf> = secrets.chain([PathBuf::from("/dev")]).collect();
+    let hidden: Vec<PathBuf> = secrets.chain([PathBuf::from("/dev")]).chain(profile.silent.clone()).collect();
     match profile.level {
         Level::Full => {
             rules.add(Path::new("/"), read())?;

@@ -30,6 +30,8 @@ pub struct Profile {
     pub protected: Vec<PathBuf>,
     /// Paths that commands may not read, sorted.
     pub secrets: Vec<Mask>,
+    /// Mounts that do not answer. A keeper that looks at one would wait for ever.
+    pub silent: Vec<PathBuf>,
     /// Variables that lead tools to copies of their settings.
     pub variables: Vec<(String, PathBuf)>,
     /// The Unix sockets outside the writable directories that commands may connect to.
@@ -122,7 +124,7 @@ impl Profile {
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
-        for paths in [&self.writable, &self.visible, &self.protected, &self.caches] {
+        for paths in [&self.writable, &self.visible, &self.protected, &self.caches, &self.silent] {
             put_paths(&mut out, paths);
         }
         secrets::encode(&mut out, &self.secrets);
@@ -164,6 +166,7 @@ impl Profile {
             visible: rest.paths()?,
             protected: rest.paths()?,
             caches: rest.paths()?,
+            silent: rest.paths()?,
             secrets: secrets::decode(&mut rest)?,
             home: Home::decode(&mut rest)?,
             // Only the server starts commands.
@@ -203,6 +206,7 @@ mod tests {
                 state: State::Private,
             }),
             secrets: vec![Mask::hidden("/root/.ssh".into())],
+            silent: vec!["/net".into()],
             variables: Vec::new(),
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),
             limits: Limits { processes: 1, memory: 2, file: u64::MAX, open_files: 4 },

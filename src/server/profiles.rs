@@ -260,6 +260,7 @@ impl Profiles {
             tmp: tmp.to_owned(),
             protected: Vec::new(),
             secrets,
+            silent: if level == Level::Landlock { mounts::silent() } else { Vec::new() },
             variables: Vec::new(),
             sockets: if sockets.iter().any(|socket| socket == "*") {
                 Sockets::All

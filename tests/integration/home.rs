@@ -316,7 +316,7 @@ fn a_file_system_that_is_mounted_in_the_home_is_shown_without_its_secrets() {
     assert_eq!(server.bash("cat ~/data/f ~/.config/git/ignore").stdout(), "shown\nshown\n");
     let reply = server.bash("cat ~/.config/gh/hosts.yml ~/.ssh/id_rsa; echo x > ~/new && cat ~/new");
     assert!(!reply.text().contains("canary"), "{}", reply.text());
-    assert_eq!(reply.stdout(), "x\n");
+    assert!(reply.stdout().starts_with("x\n"), "{}", reply.text());
     assert!(!world.home().join("new").exists());
 }
 

@@ -170,7 +170,7 @@ impl Judge<'_> {
     /// The file that the program's name means by the server's `PATH`, if bash might find another one: because the session
     /// has a `PATH` of its own, or because commands can write a directory that comes first.
     fn pinned(&mut self, program: &Program, what: &str) -> Option<String> {
-        let certain = self.scene.usual_path && !self.lookup.can_be_shadowed(&program.written, &self.scene);
+        let certain = self.scene.usual_path && !self.lookup.can_be_shadowed(&program.written, self.scene);
         if program.is_path() || certain {
             return None;
         }
