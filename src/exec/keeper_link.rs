@@ -1,5 +1,6 @@
 //! The server's end of the connection to a keeper: launches it, asks it to start commands, learns of its death.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -193,6 +194,7 @@ impl KeeperLink {
     pub async fn mask(&self, masks: &Arc<Vec<Stamped>>) -> Result<bool, KeeperError> {
         let changed: Vec<Mask> = {
             let masked = self.masked.locked();
+            let masked: HashSet<&Stamped> = masked.iter().collect();
             masks.iter().filter(|mask| !masked.contains(mask)).map(|mask| mask.mask.clone()).collect()
         };
         if changed.is_empty() {

@@ -29,13 +29,17 @@ enum Content {
     },
 }
 
-/// Reads what the masks show. The caller sees the originals.
+/// Reads what the masks show, which are sorted by path. The caller sees the originals.
 pub fn prepare(masks: &[Mask]) -> Vec<Cover> {
-    let inside = |mask: &&Mask| {
-        let outer = masks.iter().any(|outer| outer.at != mask.at && mask.at.starts_with(&outer.at));
-        !outer && mask.at.exists()
-    };
-    masks.iter().filter(inside).map(|mask| Cover { at: mask.at.clone(), content: content(mask, masks) }).collect()
+    let mut outermost: Vec<&Mask> = Vec::new();
+    for mask in masks {
+        // A directory comes right before everything in it.
+        if outermost.last().is_none_or(|outer| !mask.at.starts_with(&outer.at)) {
+            outermost.push(mask);
+        }
+    }
+    let there = outermost.into_iter().filter(|mask| mask.at.exists());
+    there.map(|mask| Cover { at: mask.at.clone(), content: content(mask, masks) }).collect()
 }
 
 fn content(mask: &Mask, masks: &[Mask]) -> Content {

@@ -113,8 +113,11 @@ fn add_home(profile: &Profile, clones: Vec<OwnedFd>, places: &mut Vec<Place>) ->
 /// from the path by which everybody knows it.
 fn above_secrets(profile: &Profile) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for mask in profile.secrets.iter().filter(|mask| mask.at.exists()) {
+    for mask in &profile.secrets {
         let Some(scope) = profile.writable.iter().find(|scope| mask.at.starts_with(scope)) else { continue };
+        if !mask.at.exists() {
+            continue;
+        }
         let above = mask.at.ancestors().skip(1).take_while(|above| above != scope && above.starts_with(scope));
         found.extend(above.map(Path::to_owned));
     }
@@ -187,9 +190,10 @@ fn writes_everywhere(profile: &Profile) -> bool {
 
 /// The read-only places: what must stay visible below a cover and is not writable anyway.
 fn shown(profile: &Profile) -> Vec<PathBuf> {
+    let covers = covers(profile);
     let covered = |path: &PathBuf| {
         let tmp = profile.private_tmp && path.starts_with(profile.tmp_seen());
-        (tmp || covers(profile).iter().any(|cover| path.starts_with(cover)))
+        (tmp || covers.iter().any(|cover| path.starts_with(cover)))
             && !profile.writable.iter().any(|writable| path.starts_with(writable))
     };
     // Host names cannot be looked up without it, and on many machines it is below /run.
@@ -213,7 +217,7 @@ fn covers(profile: &Profile) -> Vec<PathBuf> {
     let holds_a_place = |secret: &&PathBuf| {
         let tmp = (!profile.private_tmp).then_some(&profile.tmp);
         let mut inside = profile.writable.iter().chain(&profile.visible).chain(tmp);
-        secret.is_dir() && inside.any(|place| place != *secret && place.starts_with(secret))
+        inside.any(|place| place != *secret && place.starts_with(secret)) && secret.is_dir()
     };
     let mut covers: Vec<PathBuf> =
         run.map(PathBuf::from).chain(hidden.map(|mask| &mask.at).filter(holds_a_place).cloned()).collect();

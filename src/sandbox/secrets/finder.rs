@@ -159,9 +159,13 @@ fn without_nested(mut masks: Vec<Mask>) -> Vec<Mask> {
     masks.sort_by(|a, b| a.at.cmp(&b.at).then(strictness(&a.shows).cmp(&strictness(&b.shows))));
     masks.dedup_by(|later, earlier| later.at == earlier.at);
     let mut kept: Vec<Mask> = Vec::new();
+    // Those around the mask, as numbers in `kept`, the innermost last. A directory comes right before everything in it.
+    let mut around: Vec<usize> = Vec::new();
     for mask in masks {
-        let outer = kept.iter().rev().find(|outer| mask.at.starts_with(&outer.at));
+        while around.pop_if(|outer| !mask.at.starts_with(&kept[*outer].at)).is_some() {}
+        let outer = around.last().map(|outer| &kept[*outer]);
         if outer.is_none_or(|outer| !outer.hides(&mask.at) || shows_file_in(outer, &mask)) {
+            around.push(kept.len());
             kept.push(mask);
         }
     }

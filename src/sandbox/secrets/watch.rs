@@ -11,7 +11,7 @@ use crate::base::identity::Identity;
 use crate::base::mounts;
 
 /// A mask, and a number that changes when what the mask has to do changes.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Stamped {
     pub mask: Mask,
     pub stamp: u64,
