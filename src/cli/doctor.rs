@@ -53,6 +53,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
             "mode": config.sandbox.mode.to_string(),
             "level": found.level.to_string(),
             "minimum": config.sandbox.minimum.to_string(),
+            "home": home(config, found),
             "promises": promises.collect::<Vec<_>>(),
             "shortfalls": found.shortfalls,
             "fixes": if config.sandbox.mode == Mode::Off { Vec::new() } else { found.fixes() },

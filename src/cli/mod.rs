@@ -95,10 +95,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Revoke { ids } => approvals::revoke(&config, &ids),
         Command::Home { reset: true, all, .. } => home::reset(&config, all),
         Command::Home { .. } => home::list(&config),
-        Command::Doctor => {
-            runtime()?.block_on(doctor::run(config))?;
-            Ok(ExitCode::SUCCESS)
-        }
         Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
         // Handled above: they need no configuration.
         Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),

@@ -29,6 +29,7 @@ impl Finder {
         let mut named: Vec<Mask> = homes.iter().flat_map(|home| in_home(home)).collect();
         named.extend(self.moved());
         named.extend(self.own.iter().cloned().map(Mask::hidden));
+        named.extend(backups(&named));
         if rustix::process::geteuid().is_root() {
             named.extend(FOR_ROOT.iter().map(|path| Mask::hidden(path.into())));
             named.extend(host_keys(Path::new(HOST_KEYS)).into_iter().map(Mask::hidden));
@@ -98,6 +99,13 @@ impl Finder {
         }
         Some(mask)
     }
+}
+
+/// What such a file held before `testudo install` changed it.
+fn backups(named: &[Mask]) -> Vec<Mask> {
+    let backup = |mask: &Mask| PathBuf::from(format!("{}.testudo-backup", mask.at.display()));
+    let there = |path: &PathBuf| mounts::answers(path) && path.exists();
+    named.iter().map(backup).filter(there).map(Mask::hidden).collect()
 }
 
 /// The catalogue, below one directory.
@@ -242,6 +250,8 @@ mod tests {
         assert!(at(&masks, &root.join("home/.config/gh")).is_none(), "it is masked where it really is");
         assert!(at(&masks, &root).is_none(), "a link cannot hide the home directory");
         assert!(at(&masks, Path::new("/x/audit.jsonl")).is_some());
+        std::fs::write(root.join("home/.claude.json.testudo-backup"), "").unwrap();
+        assert!(at(&finder.find(), &root.join("home/.claude.json.testudo-backup")).is_some());
     }
 
     #[test]
