@@ -6,10 +6,12 @@
 //! - [`config`]: defaults, file, environment and flags → [`config::Config`]. `defaults.toml` is the manual.
 //! - [`transport`]: the wire, stdio and HTTP; the only place that knows the SDK.
 //! - [`install`]: registers the server with clients, in their own configuration files.
+//! - [`control`]: the API for people, on a private socket: what runs, what waits for an answer.
 //! - [`tools`]: what agents ask for: one file per tool, its arguments and the text of its result.
 //! - [`server`]: the order of things. [`server::Server::call`] is the path of every request,
 //!   [`server::command`] the path of every command.
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
+//! - [`audit`]: one line for everything that happens, linked so that tampering shows.
 //! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
 //! - [`files`]: shows, edits, writes and searches the files in scope.
 //! - [`keeper`]: guard, keeper and reaper: the processes between the server and a command.
@@ -18,9 +20,11 @@
 //!
 //! `ARCHITECTURE.md` says what each room must not know, and where to add to it.
 
+pub mod audit;
 pub mod base;
 pub mod cli;
 pub mod config;
+pub mod control;
 pub mod exec;
 pub mod files;
 pub mod gate;

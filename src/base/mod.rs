@@ -10,6 +10,8 @@ pub mod private_directory;
 pub mod protected_names;
 pub mod random;
 pub mod search_path;
+pub mod secret_names;
+pub mod secret_values;
 pub mod size;
 pub mod spelling;
 pub mod wildcard;

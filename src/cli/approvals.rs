@@ -32,7 +32,7 @@ pub fn lines(approvals: &[Approval]) -> Vec<String> {
 }
 
 /// If one of the ids is unknown, exits with 1 and revokes nothing.
-pub fn revoke(config: &Config, ids: &[String]) -> anyhow::Result<ExitCode> {
+pub fn revoke(config: &Config, ids: &[String], json: bool) -> anyhow::Result<ExitCode> {
     let known = given(config);
     let unknown = ids.iter().find(|id| *id != ALL && !known.iter().any(|approval| approval.id == **id));
     if let Some(unknown) = unknown {
@@ -42,6 +42,10 @@ pub fn revoke(config: &Config, ids: &[String]) -> anyhow::Result<ExitCode> {
     }
     let chosen = |approval: &Approval| ids.iter().any(|id| id == ALL || *id == approval.id);
     let revoked = ledger::revoke(&ledgers(config), chosen)?;
+    if json {
+        print(&serde_json::to_string_pretty(&revoked)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let lines: Vec<String> = revoked.iter().map(|approval| format!("revoked {approval}")).collect();
     let text = lines.join("\n");
     print(if text.is_empty() { "there was nothing to revoke" } else { &text })?;

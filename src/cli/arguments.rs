@@ -4,6 +4,8 @@ use std::ffi::OsString;
 
 use clap::{FromArgMatches, Subcommand};
 
+use super::approve::ApproveArguments;
+use super::audit::AuditArguments;
 use super::server_options;
 
 pub struct Arguments {
@@ -47,6 +49,9 @@ pub enum Command {
         /// The id of an approval, or `all`
         #[arg(value_name = "ID", required = true)]
         ids: Vec<String>,
+        /// Print what was revoked as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// List what commands wrote into the private home of each project, or empty it
     #[command(
@@ -64,6 +69,29 @@ pub enum Command {
         #[arg(long, requires = "reset")]
         all: bool,
     },
+    /// Show the running servers of this user, their clients and sessions, and what runs in them
+    Ps {
+        /// Print it as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show commands and their output as they happen, in all servers of this user
+    Watch {
+        /// Only the session of this name
+        #[arg(value_name = "SESSION")]
+        session: Option<String>,
+        /// Print one JSON object per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show the questions that wait for a person, and answer them with one key
+    #[command(after_help = "Examples:\n  testudo approve\n  testudo approve --wait\n  testudo approve q3fa29c once")]
+    Approve(ApproveArguments),
+    /// Show what agents did, from the audit log, or check that nobody has changed it
+    #[command(
+        after_help = "Examples:\n  testudo audit --since 2h --failed\n  testudo audit --follow\n  testudo audit verify"
+    )]
+    Audit(AuditArguments),
     /// Show what this machine can enforce and what is configured, with a fix for each shortcoming
     #[command(after_help = "Exit code: 0 if commands would run and every promise of the sandbox holds, 1 if not.")]
     Doctor {

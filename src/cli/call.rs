@@ -14,6 +14,7 @@ use crate::transport::signals::Signals;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
     refuse_hidden(&server, &tool)?;
+    server.record_start();
     let arguments = arguments(&tool, words)?;
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::output::print;
-use super::{approvals, install};
+use super::{approvals, audit, install};
 use crate::config::Config;
+use crate::control::Control;
 use crate::exec::Shell;
 use crate::sandbox::home::State;
 use crate::sandbox::settings::HomeMode;
@@ -47,6 +48,8 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         "project_dir": config.directories.project_dir(),
         "has_project": !config.directories.has_no_project(),
         "stored_output": config.cache_dir,
+        "audit_log": audit::row(config),
+        "control_socket": Control::try_out(&config.control_dirs).ok(),
         "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
         "warnings": config.warnings,
         "sandbox": {
@@ -76,6 +79,8 @@ fn configuration(config: &Config) -> String {
         ));
     }
     text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
+    text.push_str(&row("control socket", &control(config)));
+    text.push_str(&row("audit log", &audit::row(config)));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
     text
@@ -99,6 +104,15 @@ fn enforcement(server: &Server, found: &Enforcement) -> String {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }
     text
+}
+
+fn control(config: &Config) -> String {
+    match Control::try_out(&config.control_dirs) {
+        Ok(directory) => format!("in {}", directory.display()),
+        Err(reasons) => format!(
+            "none: {reasons}; testudo ps, watch and approve will not find servers; make one of these directories writable"
+        ),
+    }
 }
 
 fn row(title: &str, value: &str) -> String {

@@ -2,19 +2,26 @@
 //! environment agree.
 
 mod approvals;
+mod approve;
 mod arguments;
+mod audit;
+mod audit_text;
 mod call;
 mod doctor;
 mod explain;
 mod home;
 mod install;
+mod keyboard;
+mod live_text;
 mod log;
 mod manual;
 mod output;
 mod picture;
+mod ps;
 mod serve;
 mod server_options;
 mod stderr;
+mod watch;
 mod welcome;
 
 use std::ffi::OsString;
@@ -92,7 +99,17 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             log::start_quiet(&config);
             explain::run(&server(config)?, &text, json)
         }
-        Command::Revoke { ids } => approvals::revoke(&config, &ids),
+        Command::Revoke { ids, json } => approvals::revoke(&config, &ids, json),
+        Command::Ps { json } => {
+            runtime()?.block_on(ps::run(&config, json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Watch { session, json } => {
+            runtime()?.block_on(watch::run(&config, session.as_deref(), json))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
+        Command::Audit(arguments) => audit::run(&config, &arguments),
         Command::Home { reset: true, all, .. } => home::reset(&config, all),
         Command::Home { .. } => home::list(&config),
         Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),

@@ -17,6 +17,15 @@ pub fn print_error(line: &str) {
     let _ = Stderr.write_all(format!("{line}\n").as_bytes());
 }
 
+/// Whether nobody reads stdout any more. A program that waits for news would not notice otherwise.
+pub fn reader_has_gone() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut polled, Some(&now)).is_ok() && polled[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)
+}
+
 /// The result of writing, without the error that the reader has gone.
 pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {

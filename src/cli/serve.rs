@@ -6,6 +6,7 @@ use anyhow::Context;
 
 use super::output::print_error;
 use crate::config::{Config, Listen, Transport};
+use crate::control::Control;
 use crate::server::Server;
 use crate::transport::http::Http;
 use crate::transport::signals::Signals;
@@ -16,19 +17,34 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
-        Transport::Stdio => stdio::serve(start(config).await?, signals).await,
+        Transport::Stdio => {
+            let server = start(config).await?;
+            let _control = control(&server);
+            stdio::serve(server, signals).await
+        }
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
             let server = start(config).await?;
+            let _control = control(&server);
             announce(&http);
             http.serve_tools(server, signals).await.context("failed to serve http")
         }
     }
 }
 
+/// The socket on which people see and decide. A server without one serves all the same.
+fn control(server: &Arc<Server>) -> Option<Control> {
+    let opened = Control::open(server);
+    if let Err(reason) = &opened {
+        tracing::warn!(%reason, "there is no control socket: testudo ps, watch and approve cannot find this server");
+    }
+    opened.ok()
+}
+
 async fn start(config: Config) -> anyhow::Result<Arc<Server>> {
     let server = super::server(config)?;
     server.self_test().await;
+    server.record_start();
     let (config, policy) = (server.config(), server.gate().policy());
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::{Directories, HttpSettings, LogSettings, ToolSettings};
-use crate::{exec, files, policy, sandbox};
+use crate::{audit, exec, files, policy, sandbox};
 
 /// What the server runs with. Everything in it has been checked.
 #[derive(Clone, Debug)]
@@ -19,12 +19,15 @@ pub struct Config {
     pub env: exec::EnvironmentSettings,
     pub http: HttpSettings,
     pub log: LogSettings,
+    pub audit: audit::Settings,
     /// The configuration file that was read, if there was one.
     pub file: Option<PathBuf>,
     /// Where stored outputs are kept.
     pub cache_dir: PathBuf,
     /// Where is kept what outlives servers: private homes, and approvals that are for good.
     pub state_dir: PathBuf,
+    /// Where servers open their control sockets: the first one that can be used. People look in all of them.
+    pub control_dirs: Vec<PathBuf>,
     /// The server's own environment without its token. Commands start from it.
     pub environment: Vec<(OsString, OsString)>,
     /// `ALLOWED_CWD_ROOTS` as written: the directories in which `execute_command` may be told to run. Relative ones start

@@ -33,6 +33,10 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     if tables.transport != Transport::Http {
         warnings.extend(without_effect(source));
     }
+    let state_dir =
+        source.user_dir("XDG_STATE_HOME", ".local/state").unwrap_or_else(std::env::temp_dir).join("testudo");
+    let runtime_dir = source.variable("XDG_RUNTIME_DIR").map(Path::new).filter(|path| path.is_absolute());
+    let runtime_dir = runtime_dir.map(|path| path.join("testudo"));
     let deny = files::DenyGlobs::new(&named.deny_dir, source.home());
     Ok(Config {
         transport: tables.transport,
@@ -49,9 +53,11 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         env: tables.env,
         http,
         log: tables.log,
+        audit: tables.audit,
         directories,
         cache_dir: source.user_dir("XDG_CACHE_HOME", ".cache").unwrap_or_else(std::env::temp_dir).join("testudo"),
-        state_dir: source.user_dir("XDG_STATE_HOME", ".local/state").unwrap_or_else(std::env::temp_dir).join("testudo"),
+        control_dirs: runtime_dir.into_iter().chain([state_dir.join("run")]).collect(),
+        state_dir,
         file,
         // A command that knew the token could call the server as its client.
         environment: source.environment.iter().filter(|(name, _)| name != TOKEN_VARIABLE).cloned().collect(),

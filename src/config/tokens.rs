@@ -30,6 +30,10 @@ impl Tokens {
         self.all.len()
     }
 
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|token| token.secret.as_str())
+    }
+
     /// Clients are told apart by name and found by secret, so both must be new.
     pub fn add(&mut self, name: &str, secret: &str) -> Result<(), String> {
         if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {

@@ -4,7 +4,7 @@ use toml::Table;
 
 use super::directory_settings::DirectorySettings;
 use super::{HttpSettings, LogSettings, ToolSettings, Transport};
-use crate::{exec, files, policy, sandbox};
+use crate::{audit, exec, files, policy, sandbox};
 
 /// The merged layers, before anything is resolved.
 ///
@@ -28,6 +28,7 @@ pub struct Tables {
     pub policy: policy::Settings,
     pub http: HttpSettings,
     pub log: LogSettings,
+    pub audit: audit::Settings,
 }
 
 impl Written {

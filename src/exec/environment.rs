@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use super::secret_names;
+use crate::base::secret_names::looks_secret;
 use crate::base::wildcard;
 
 /// Nothing may wait for a person: pagers print, editors fail, prompts are refused.
@@ -82,9 +82,8 @@ pub fn initial(
     server: impl IntoIterator<Item = (OsString, OsString)>,
     settings: &Settings,
 ) -> Vec<(OsString, OsString)> {
-    let withheld = |name: &OsStr, value: &OsStr| {
-        (is_startup(name) || secret_names::looks_secret(name, value)) && !settings.passes(name)
-    };
+    let withheld =
+        |name: &OsStr, value: &OsStr| (is_startup(name) || looks_secret(name, value)) && !settings.passes(name);
     let set_by_us = |name: &OsStr| FIXED.iter().map(|(fixed, _)| *fixed).chain(TEMPORARY).any(|ours| name == ours);
     let mut environment: Vec<(OsString, OsString)> =
         server.into_iter().filter(|(name, value)| !withheld(name, value) && !set_by_us(name)).collect();

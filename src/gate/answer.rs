@@ -30,6 +30,19 @@ impl Answer {
         }
     }
 
+    /// What it comes to: everything that is no choice is a no.
+    pub fn decision(&self) -> Decision {
+        match self {
+            Self::Chosen(decision) => *decision,
+            Self::Dismissed { .. } | Self::Unreadable | Self::Missing => Decision::Deny,
+        }
+    }
+
+    /// Whether a person must have given it. Clients that run without a person give other answers at once.
+    pub fn is_a_persons(&self) -> bool {
+        matches!(self, Self::Chosen(_)) || self.is_a_persons_no()
+    }
+
     /// What happened instead of an answer, as a phrase that follows "it needs an approval, and".
     pub(super) fn in_words(&self) -> String {
         match self {

@@ -22,6 +22,18 @@ pub enum Refusal {
     CannotBeAsked { summary: String, why: String, way_out: WayOut },
 }
 
+impl Refusal {
+    /// The action that was refused.
+    pub fn summary(&self) -> &str {
+        match self {
+            Self::Denied { summary, .. }
+            | Self::NobodyToAsk { summary, .. }
+            | Self::ByThePerson { summary }
+            | Self::CannotBeAsked { summary, .. } => summary,
+        }
+    }
+}
+
 /// What the user can do about a refusal.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct WayOut {
@@ -47,6 +59,14 @@ impl WayOut {
     fn permit(&self) -> &str {
         self.permit.as_deref().unwrap_or_default()
     }
+}
+
+/// What the gate decides about an action, and why, for the audit log.
+pub struct Decided<A> {
+    pub ruling: Ruling<A>,
+    pub verdict: Verdict,
+    pub reason: String,
+    pub rule: Option<String>,
 }
 
 /// What the gate decides about an action.
@@ -84,7 +104,7 @@ impl Gate {
     }
 
     /// `confirm` turns an allow into an ask.
-    pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Ruling<A> {
+    pub fn decide<A: Action>(&self, mut action: A, surroundings: &Surroundings, confirm: bool) -> Decided<A> {
         let mut judgement = self.judge(&action.subject(), surroundings);
         if confirm && judgement.verdict == Verdict::Allow {
             let subject = action.subject();
@@ -96,7 +116,8 @@ impl Gate {
             let reason = "this tool confirms every command".to_owned();
             judgement = Judgement { verdict: Verdict::Ask, reason, commands: found, ..judgement };
         }
-        match judgement.verdict {
+        let (verdict, reason, rule) = (judgement.verdict, judgement.reason.clone(), judgement.rule.clone());
+        let ruling = match verdict {
             Verdict::Allow => {
                 // Bash gets the text that was judged, written out again, instead of the original.
                 if let Some(canonical) = judgement.canonical {
@@ -116,11 +137,16 @@ impl Gate {
                 way_out: WayOut::new(&judgement),
                 reason: judgement.reason,
             }),
-        }
+        };
+        Decided { ruling, verdict, reason, rule }
     }
 }
 
 impl<A: Action> Pending<A> {
+    pub fn summary(&self) -> String {
+        self.action.summary()
+    }
+
     /// An earlier approval covers this action.
     pub fn approved(self) -> Permitted<A> {
         Permitted::new(self.action, self.question.grants)

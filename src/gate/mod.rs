@@ -5,7 +5,7 @@
 //! so code that forgets to ask the gate does not compile.
 //!
 //! 1. A tool describes an action. [`Surroundings`] says where it will happen, [`Machine`] which programs exist.
-//! 2. [`Gate::decide`] answers with a [`Ruling`]: permitted, refused, or [`Pending`] until a person decides.
+//! 2. [`Gate::decide`] answers with a [`Ruling`] (in a [`Decided`], for the audit log): permitted, refused, or [`Pending`] until a person decides.
 //! 3. [`Approvals`] may already cover the question. Otherwise the server shows the person its [`Form`], in which [`shown`]
 //!    keeps the agent's text apart from ours.
 //! 4. [`Pending::answered`] turns the [`Answer`] into a permit or a [`Refusal`].
@@ -27,7 +27,7 @@ mod surroundings;
 pub use answer::Answer;
 pub use approvals::Approvals;
 pub use decision::{Decision, Topic};
-pub use gate::{Gate, Pending, Refusal, Ruling};
+pub use gate::{Decided, Gate, Pending, Refusal, Ruling};
 pub use machine::Machine;
 pub use permitted::Permitted;
 pub use question::{Choice, Form, Question};

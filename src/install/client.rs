@@ -198,3 +198,26 @@ pub fn named(written: &str) -> Option<&'static Client> {
         names.any(|name| plain(name) == wanted)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_found_however_they_are_written() {
+        for (written, want) in [
+            ("claude-code", Some("claude-code")),
+            ("Claude Code", Some("claude-code")),
+            ("claude", Some("claude-code")),
+            ("claude_desktop", Some("claude-desktop")),
+            ("VS Code", Some("vscode")),
+            ("VSCode", Some("vscode")),
+            ("gemini-cli", Some("gemini")),
+            ("qwen-code", Some("qwen")),
+            ("OpenCode", Some("opencode")),
+            ("vim", None),
+        ] {
+            assert_eq!(named(written).map(|client| client.name), want, "{written}");
+        }
+    }
+}

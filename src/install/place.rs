@@ -56,3 +56,56 @@ impl Base {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::install::named;
+
+    fn at(platform: Platform, variables: &[(&str, &str)], client: &str) -> PathBuf {
+        let environment = variables.iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let machine = Machine { platform, environment, project: "/p".into() };
+        named(client).unwrap().user[0].0.on(&machine).unwrap()
+    }
+
+    #[test]
+    fn each_platform_has_its_own_places() {
+        let (linux, mac, windows) = (
+            (Platform::Linux, &[("HOME", "/h")][..]),
+            (Platform::MacOs, &[("HOME", "/h")][..]),
+            // Written as this machine writes absolute paths.
+            (Platform::Windows, &[("USERPROFILE", "/u"), ("APPDATA", "/u/Roaming")][..]),
+        );
+        for ((platform, variables), client, want) in [
+            (linux, "claude-desktop", "/h/.config/Claude/claude_desktop_config.json"),
+            (mac, "claude-desktop", "/h/Library/Application Support/Claude/claude_desktop_config.json"),
+            (windows, "claude-desktop", "/u/Roaming/Claude/claude_desktop_config.json"),
+            (mac, "vscode", "/h/Library/Application Support/Code/User/mcp.json"),
+            (mac, "zed", "/h/.config/zed/settings.json"),
+            (windows, "zed", "/u/Roaming/Zed/settings.json"),
+            (mac, "goose", "/h/.config/goose/config.yaml"),
+            (windows, "goose", "/u/Roaming/Block/goose/config/config.yaml"),
+            (windows, "opencode", "/u/.config/opencode/opencode.jsonc"),
+            (windows, "cursor", "/u/.cursor/mcp.json"),
+        ] {
+            assert_eq!(at(platform, variables, client), Path::new(want), "{platform:?} {client}");
+        }
+    }
+
+    #[test]
+    fn the_clients_own_variables_count() {
+        for (variable, client, want) in [
+            ("XDG_CONFIG_HOME", "zed", "/x/zed/settings.json"),
+            ("CODEX_HOME", "codex", "/x/config.toml"),
+            ("CLAUDE_CONFIG_DIR", "claude-code", "/x/.claude.json"),
+            ("GEMINI_CLI_HOME", "gemini", "/x/.gemini/settings.json"),
+            ("QWEN_HOME", "qwen", "/x/settings.json"),
+        ] {
+            assert_eq!(at(Platform::Linux, &[("HOME", "/h"), (variable, "/x")], client), Path::new(want), "{variable}");
+            // A relative one would mean another file in every directory.
+            assert_ne!(at(Platform::Linux, &[("HOME", "/h"), (variable, "x")], client), Path::new(want), "{variable}");
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! The guard, which runs outside every restriction of the session.
 //!
-//! It creates the keeper, with namespaces and a control group where the profile asks for them. When the server finds a
-//! new protected name or secret, the guard mounts over it inside the session, which nobody inside can do. When the server
-//! or the keeper is gone, the guard kills everything it has adopted. It reads only what the server sends it, so a command
-//! has no way to talk to it.
+//! It has the keeper and its supervisor created, with namespaces and a control group where the profile asks for them. When
+//! the server finds a new protected name or secret, the guard mounts over it inside the session, which nobody inside can
+//! do. When the server or the keeper is gone, the guard kills everything it has adopted. It reads only what the server
+//! sends it, so a command has no way to talk to it.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,8 +12,10 @@ use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 
 use super::home_mount::{self, HomeMount};
-use super::processes::{self, Forked, Waited};
+use super::processes::{self, Forked};
 use super::protocol::{DONE, Failed, GuardRequest};
+use super::supervisor::{self, Inherited};
+use super::watched_child::WatchedChild;
 use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
@@ -49,7 +51,12 @@ pub fn main() -> io::Result<()> {
             create_keeper(received, &keeper_socket, &own_socket)
         });
     let mut keeper = match created {
-        Ok(keeper) => keeper,
+        Ok(Some(keeper)) => keeper,
+        // The supervisor has told the server why.
+        Ok(None) => {
+            descendants::end_all();
+            return Ok(());
+        }
         Err(failure) => {
             packets::send(&keeper_socket, &Failed::encode(&failure));
             descendants::end_all();
@@ -66,7 +73,7 @@ pub fn main() -> io::Result<()> {
         let ready = descriptors::wait_for(&sources, None);
         while signals::next_signal(&signals).is_some() {}
         let hung_up = |events: PollFlags| events.intersects(PollFlags::HUP | PollFlags::ERR);
-        let keeper_ended = keeper.reap();
+        let keeper_ended = keeper.child.is_over();
         if keeper_ended || hung_up(ready[1]) || hung_up(ready[2]) {
             descendants::end_all();
             keeper.cgroup.iter().for_each(Cgroup::remove);
@@ -80,96 +87,89 @@ pub fn main() -> io::Result<()> {
 
 /// The keeper, as the guard knows it.
 struct Keeper {
-    pid: i32,
+    /// The child of ours that ends with the keeper: its supervisor, or the keeper itself.
+    child: WatchedChild,
     /// `None` at the levels without namespaces.
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
-    /// How often it was stopped.
-    stops: u32,
     /// Those of the session's own home, which other sessions may share.
     home: Option<NamespaceHandles>,
     profile: Profile,
     _layer_lock: Option<OwnedFd>,
+    /// When this closes, the supervisor knows that we have died.
+    _tie: OwnedFd,
 }
 
-/// At level `landlock` a command can stop its keeper. We continue it at once, but not for ever.
-const MOST_STOPS: u32 = 100;
-
-/// Forks the keeper, into new namespaces if the profile asks for them. The keeper then waits until the guard has written
-/// its id maps and put it into a control group.
-fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Keeper, Failure> {
+/// Has the keeper forked, by a supervisor if there is a sandbox. The keeper then waits until the guard has written its id
+/// maps and put it into a control group. `None` if the supervisor could not fork it.
+fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option<Keeper>, Failure> {
     let Received { mut profile, extra } = received;
-    let mut home = HomeMount::default();
     let mut extra = extra.into_iter();
     // Held while this session lives: nobody else may mount the layer meanwhile.
     let layer_lock = extra.next();
-    if profile.level == Level::Full {
-        let given = extra.next().zip(extra.next()).map(|(users, mounts)| NamespaceHandles::received(users, mounts));
-        let (mount, report) = home_mount::obtain(&mut profile, given);
-        if let Some(report) = report {
-            let handles = if report.is_new { home_mount::handles(&mount) } else { Vec::new() };
-            packets::send_all(own_socket, &report.encode(), &handles);
-        }
-        home = mount;
-    }
-    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC);
-    let (released, release) = pipe().doing(|| "create a pipe".to_owned())?;
-    let forked = match profile.level {
-        Level::Full => match namespaces::fork_inside(&profile)? {
-            0 => Forked::Child,
-            child => Forked::Parent { child },
-        },
-        Level::Landlock | Level::None => processes::fork().doing(|| "fork the keeper".to_owned())?,
-    };
-    match forked {
+    let given = extra.next().zip(extra.next()).map(|(users, mounts)| NamespaceHandles::received(users, mounts));
+    let home = obtain_home(&mut profile, given, own_socket);
+    let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "create a pipe".to_owned());
+    let (released, release) = pipe()?;
+    let (announced, announce) = pipe()?;
+    let child = match processes::fork().doing(|| "fork".to_owned())? {
         Forked::Child => {
             descriptors::close(own_socket);
-            drop(release);
-            keeper::main(keeper_socket, &profile, home.clones, released)
-        }
-        Forked::Parent { child } => {
-            let limited = profile.level != Level::None;
-            let cgroup = limited.then(|| Cgroup::make(&profile.limits)).flatten();
-            // A group that the keeper cannot join is useless. The other limits hold without it.
-            let cgroup = cgroup.filter(|cgroup| cgroup.add(child).inspect_err(|_| cgroup.remove()).is_ok());
-            let mut namespaces = None;
-            if profile.level == Level::Full {
-                namespaces::map_ids(child)?;
-                namespaces = Some(NamespaceHandles::open(child)?);
+            drop((release, announced));
+            if profile.level == Level::None {
+                drop(announce);
+                keeper::main(keeper_socket, &profile, home.clones, released, None);
             }
-            rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-            Ok(Keeper {
-                pid: child,
-                namespaces,
-                cgroup,
-                stops: 0,
-                home: home.namespaces,
-                profile,
-                _layer_lock: layer_lock,
+            supervisor::main(Inherited {
+                profile: &profile,
+                home: home.clones,
+                keeper_socket,
+                released,
+                guard: announce,
             })
         }
+        Forked::Parent { child } => child,
+    };
+    drop((released, announce));
+    let mut pid = [0; 4];
+    let keeper = match rustix::io::read(&announced, &mut pid) {
+        _ if profile.level == Level::None => child,
+        Ok(4) => i32::from_le_bytes(pid),
+        _ => return Ok(None),
+    };
+    let limited = profile.level != Level::None;
+    let cgroup = limited.then(|| Cgroup::make(&profile.limits)).flatten();
+    // A group that the keeper cannot join is useless. The other limits hold without it.
+    let cgroup = cgroup.filter(|cgroup| cgroup.add(keeper).inspect_err(|_| cgroup.remove()).is_ok());
+    let mut namespaces = None;
+    if profile.level == Level::Full {
+        namespaces::map_ids(keeper)?;
+        namespaces = Some(NamespaceHandles::open(keeper)?);
     }
+    rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
+    Ok(Some(Keeper {
+        child: WatchedChild::new(child),
+        namespaces,
+        cgroup,
+        home: home.namespaces,
+        profile,
+        _layer_lock: layer_lock,
+        _tie: announced,
+    }))
 }
 
-impl Keeper {
-    /// Reaps the children that have ended, and continues the keeper if it was stopped. Returns whether the keeper has ended,
-    /// was stopped too often, or no child is left.
-    fn reap(&mut self) -> bool {
-        let mut ended = false;
-        loop {
-            match processes::wait_any() {
-                Waited::Ended { pid, .. } => ended |= pid == self.pid,
-                Waited::Stopped { pid } => {
-                    self.stops += u32::from(pid == self.pid);
-                    ended |= self.stops > MOST_STOPS;
-                    processes::kill(pid, libc::SIGCONT);
-                }
-                Waited::NoneYet => return ended,
-                Waited::NoChildren => return true,
-            }
-        }
+/// Gets the session its own home, and tells the server what became of it.
+fn obtain_home(profile: &mut Profile, given: Option<NamespaceHandles>, own_socket: &OwnedFd) -> HomeMount {
+    if profile.level != Level::Full {
+        return HomeMount::default();
     }
+    let (mount, report) = home_mount::obtain(profile, given);
+    if let Some(report) = report {
+        let handles = if report.is_new { home_mount::handles(&mount) } else { Vec::new() };
+        packets::send_all(own_socket, &report.encode(), &handles);
+    }
+    mount
 }
 
 /// Changes mounts of the running session, and answers the server. A forked child does it: a process that has entered the

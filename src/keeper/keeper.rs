@@ -12,6 +12,7 @@ use super::protocol::{
     ExitStatus, Failed, KeeperNote, KeeperRequest, LONGEST_REQUEST, READY, SessionUsage, StartDescriptors,
 };
 use super::session_limits::{self, Pace};
+use super::supervisor::KeeperEnd;
 use super::{descendants, descriptors, packets, reaper, signals};
 use crate::sandbox::{self, Level, Profile};
 
@@ -20,7 +21,13 @@ pub const GO: &[u8] = b"g";
 
 /// Never returns. The keeper exits when the server hangs up, when the guard dies, or when its socket fails.
 /// `home` are clones of the overlay over the home directory.
-pub fn main(socket: &OwnedFd, profile: &Profile, home: Vec<OwnedFd>, released: OwnedFd) -> ! {
+pub fn main(
+    socket: &OwnedFd,
+    profile: &Profile,
+    home: Vec<OwnedFd>,
+    released: OwnedFd,
+    supervisor: Option<KeeperEnd>,
+) -> ! {
     processes::set_name(c"testudo-keeper");
     let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
     // The keeper must not outlive its guard. It reads this signal as a message and checks the sender, because a command
@@ -33,9 +40,14 @@ pub fn main(socket: &OwnedFd, profile: &Profile, home: Vec<OwnedFd>, released: O
     drop(released);
     // Start a process group of our own: the guard's group has no number inside our pid namespace.
     let _ = rustix::process::setsid();
-    if let Err(failure) = sandbox::restrict(profile, home) {
-        packets::send(socket, &Failed::encode(&failure));
-        processes::exit(1);
+    let can_supervise = supervisor.as_ref().is_some_and(KeeperEnd::can_supervise);
+    match (sandbox::restrict(profile, home, can_supervise), supervisor) {
+        (Ok(listener), Some(supervisor)) => supervisor.hand_over(listener),
+        (Ok(_), None) => {}
+        (Err(failure), _) => {
+            packets::send(socket, &Failed::encode(&failure));
+            processes::exit(1);
+        }
     }
     let outcome = run(socket, profile, guard);
     // Kill the reapers first. Otherwise a reaper would report our SIGKILL as the command's own exit status.

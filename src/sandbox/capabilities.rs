@@ -24,17 +24,30 @@ pub fn kept(level: Level) -> CapabilitySet {
         return CapabilitySet::empty();
     }
     // Without a pid namespace, only Landlock can keep root from signalling the processes of other users.
-    let signals_stay_inside = level == Level::Full || landlock::knows_signals();
+    let signals_stay_inside = level == Level::Full || landlock::knows_scopes();
     if signals_stay_inside { FILE_WORK } else { FILE_WORK.difference(CapabilitySet::KILL) }
 }
 
 pub fn drop(level: Level) -> Result<(), Failure> {
-    // A container may have taken some of them away already.
-    let had = rustix::thread::capabilities(None).doing(|| "read the capabilities".to_owned())?;
-    let kept = kept(level) & had.permitted;
+    let kept = available(kept(level))?;
     for number in (0..64).filter(|number| kept.bits() >> number & 1 == 0) {
         drop_from_bounding_set(number)?;
     }
+    limit_to(kept)
+}
+
+/// For the process that acts in the place of commands: what they have, and reading their memory.
+pub fn drop_for_supervisor(level: Level) -> Result<(), Failure> {
+    limit_to(available(kept(level) | CapabilitySet::SYS_PTRACE)?)
+}
+
+/// A container may have taken some of them away already.
+fn available(wanted: CapabilitySet) -> Result<CapabilitySet, Failure> {
+    let had = rustix::thread::capabilities(None).doing(|| "read the capabilities".to_owned())?;
+    Ok(wanted & had.permitted)
+}
+
+fn limit_to(kept: CapabilitySet) -> Result<(), Failure> {
     rustix::thread::clear_ambient_capability_set().doing(|| "clear the ambient capabilities".to_owned())?;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     set_capabilities(None, sets).doing(|| "drop the capabilities".to_owned())

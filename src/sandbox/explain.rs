@@ -1,8 +1,10 @@
 //! Explains a command's error when the sandbox caused it. It looks for a path or the network in the command's error
 //! messages. It says nothing when the profile does not prove that the sandbox was the cause.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use super::profile::Sockets;
 use super::{Level, Network, Profile};
 use crate::base::{lexical, mounts};
 
@@ -14,12 +16,23 @@ const MISSING: &str = "No such file or directory";
 const NO_NAME: [&str; 4] =
     ["Temporary failure in name resolution", "Could not resolve host", "Name or service not known", "getaddrinfo"];
 
+/// How libc words the error of `socket` for a Unix socket that nothing can supervise.
+const NOT_SUPERVISED: &str = "Socket type not supported";
+
 /// One sentence for the agent, or `None`.
 pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
     if profile.level == Level::None && profile.network == Network::On {
         return None;
     }
     stderr.lines().find_map(|line| {
+        if line.contains(NOT_SUPERVISED) && profile.level != Level::None && profile.sockets != Sockets::All {
+            return Some(
+                "commands cannot have Unix datagram sockets, because nothing could check where they send to; use a \
+                 stream, if `testudo doctor` does not say that there are no Unix sockets at all here \
+                 (sandbox.sockets = [\"*\"] lifts this)"
+                    .to_owned(),
+            );
+        }
         let refusal = REFUSALS.into_iter().chain([MISSING]).find(|refusal| line.contains(refusal));
         if profile.network != Network::On
             && is_about_the_network(line, refusal.is_some_and(|refusal| refusal != MISSING))
@@ -56,7 +69,12 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
     // Mounts refuse with "Read-only file system", Landlock with "Permission denied". The mode of the file can cause the
     // latter too, so `is_ours_to_write` checks the mode.
     let certain = refusal == REFUSALS[0] || profile.level == Level::Landlock && refusal == REFUSALS[1];
-    if profile.level == Level::None || !certain || profile.is_writable(path) || !is_ours_to_write(path) {
+    if profile.level == Level::None
+        || !certain
+        || profile.is_writable(path)
+        || !is_ours_to_write(path)
+        || is_socket(path)
+    {
         return None;
     }
     let tmp = profile.tmp_seen().display();
@@ -76,6 +94,11 @@ fn is_ours_to_write(path: &Path) -> bool {
     }
     let existing = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
     rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// The supervisor has explained it already, if it refused to connect to it.
+fn is_socket(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
 /// Everything in a message that looks like a path: quoted text, and words between spaces, colons and commas.

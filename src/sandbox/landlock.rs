@@ -104,12 +104,23 @@ fn shortcoming_of(version: u32) -> Option<(String, &'static str)> {
     }
 }
 
-/// Whether Landlock can keep signals inside the session.
-pub fn knows_signals() -> bool {
+/// Whether Landlock can keep signals and connections to abstract sockets inside the session.
+pub fn knows_scopes() -> bool {
     version() >= 6
 }
 
-/// Whether Landlock can grant access to single named sockets. If not, level `landlock` has to refuse them all.
+/// Keeps connections to abstract sockets inside, for the supervisor and all processes that it forks: the kernel checks the
+/// supervisor when it connects for a command. A domain without rules for files forbids nothing else, not even mounting.
+pub fn keep_abstract_sockets_inside() -> Result<(), Failure> {
+    if !knows_scopes() {
+        return Ok(());
+    }
+    rustix::thread::set_no_new_privs(true).doing(|| "set no_new_privs".to_owned())?;
+    let enforce = || Ruleset::default().scope(Scope::AbstractUnixSocket)?.create()?.restrict_self();
+    enforce().map(drop).map_err(io::Error::other).doing(|| "keep abstract sockets inside the session".to_owned())
+}
+
+/// Whether Landlock can grant access to single named sockets. If not, the supervisor has to look at each connection.
 pub fn knows_sockets() -> bool {
     version() >= 9
 }

@@ -5,8 +5,9 @@
 //! 2. The guard creates the [`namespaces`] and stays outside of them.
 //! 3. The keeper restricts itself once, before it starts a command. [`mod@restrict`] is the list of the steps: [`limits`],
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
-//! 4. [`support`] tests from inside whether the promises hold.
-//! 5. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
+//! 4. [`supervise`] does for commands what a filter cannot judge, such as connecting to a Unix socket.
+//! 5. [`support`] tests from inside whether the promises hold.
+//! 6. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
@@ -33,12 +34,15 @@ pub mod secrets;
 pub mod sentry;
 pub mod settings;
 mod snapshot;
+pub mod supervise;
 pub mod support;
 pub mod walk;
 
-pub use self::landlock::{shortcoming as landlock_shortcoming, version as landlock_version};
+pub use self::landlock::{
+    keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,
+};
 pub use self::mounts::{prepare_covers, put_up, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
-pub use restrict::restrict;
+pub use restrict::{restrict, restrict_supervisor};
 pub use settings::{Level, Mode, Settings};

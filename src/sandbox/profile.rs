@@ -20,6 +20,8 @@ pub struct Profile {
     pub caches: Vec<PathBuf>,
     /// The home directory, if the session sees it through an overlay.
     pub home: Option<Home>,
+    /// The scope alone, without tool caches. Commands may connect to the Unix sockets in it. Empty in mode `read-only`.
+    pub scope: Vec<PathBuf>,
     /// Directories that stay visible even if the sandbox hides a directory above them.
     pub visible: Vec<PathBuf>,
     /// The session's temporary directory, by its path on the host.
@@ -34,7 +36,7 @@ pub struct Profile {
     pub silent: Vec<PathBuf>,
     /// Variables that lead tools to copies of their settings.
     pub variables: Vec<(String, PathBuf)>,
-    /// The Unix sockets outside the writable directories that commands may connect to.
+    /// The Unix sockets outside the scope that commands may connect to.
     pub sockets: Sockets,
     pub limits: Limits,
 }
@@ -117,6 +119,24 @@ impl Profile {
         self.secrets.iter().rev().find(|mask| path.starts_with(&mask.at)).is_some_and(|mask| mask.hides(path))
     }
 
+    /// Whether commands may connect to a Unix socket that lies there. A secret inside the scope is no such place; a
+    /// scope inside a secret directory is.
+    pub fn may_connect(&self, path: &Path) -> bool {
+        let is_secret_in =
+            |outer: &PathBuf| self.secrets.iter().any(|mask| path.starts_with(&mask.at) && mask.at.starts_with(outer));
+        self.lists_socket(path)
+            || path.starts_with(self.tmp_seen())
+            || self.scope.iter().any(|directory| path.starts_with(directory) && !is_secret_in(directory))
+    }
+
+    /// Whether the person has listed this socket, or a directory above it.
+    pub fn lists_socket(&self, path: &Path) -> bool {
+        match &self.sockets {
+            Sockets::All => true,
+            Sockets::Only(listed) => listed.iter().any(|listed| path.starts_with(listed)),
+        }
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_count(&mut out, self.level as usize);
@@ -124,7 +144,7 @@ impl Profile {
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
-        for paths in [&self.writable, &self.visible, &self.protected, &self.caches, &self.silent] {
+        for paths in [&self.writable, &self.scope, &self.visible, &self.protected, &self.caches, &self.silent] {
             put_paths(&mut out, paths);
         }
         secrets::encode(&mut out, &self.secrets);
@@ -163,6 +183,7 @@ impl Profile {
             read_only: rest.count()? == 1,
             tmp: PathBuf::from(rest.text()?),
             writable: rest.paths()?,
+            scope: rest.paths()?,
             visible: rest.paths()?,
             protected: rest.paths()?,
             caches: rest.paths()?,
@@ -193,6 +214,7 @@ mod tests {
             level: Level::Full,
             network: Network::Loopback,
             writable: vec!["/a".into(), "/b c".into()],
+            scope: vec!["/a".into()],
             visible: vec!["/tmp/x".into()],
             tmp: "/cache/t".into(),
             private_tmp: true,

@@ -4,9 +4,10 @@ use super::failure::{Doing, Failure};
 use super::{Level, Network, Profile, capabilities, landlock, limits, mounts, seccomp};
 
 /// Gives up, for good, every right that the profile does not grant. The keeper calls this once, before it starts a
-/// command. The order matters: each step needs rights that a later step takes away.
-/// `home` are clones of the overlay over the home directory.
-pub fn restrict(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
+/// command. The order matters: each step needs rights that a later step takes away. `home` are clones of the overlay over
+/// the home directory. If there is a supervisor, it has to get the descriptor that this returns, or the calls that it should
+/// do fail.
+pub fn restrict(profile: &Profile, home: Vec<OwnedFd>, supervisor: bool) -> Result<Option<OwnedFd>, Failure> {
     if profile.level == Level::None {
         return without_sandbox(profile);
     }
@@ -24,19 +25,29 @@ pub fn restrict(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     // No set-id program can give the capabilities back. Landlock and seccomp require this too.
     rustix::thread::set_no_new_privs(true).doing(|| "set no_new_privs".to_owned())?;
     // Commands run as the same user. Without this they could read and write the keeper's memory through /proc.
-    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
-        .doing(|| "make the keeper not dumpable".to_owned())?;
+    not_dumpable()?;
     // A second barrier behind the mounts. At level `landlock` it is the only one.
     landlock::enforce(profile)?;
     // Last, because it refuses system calls that the steps above need.
-    seccomp::install(profile)
+    seccomp::install(profile, supervisor)
+}
+
+/// Gives up what the supervisor does not need. It acts in the place of commands, so it must not have more rights than they.
+pub fn restrict_supervisor(profile: &Profile) -> Result<(), Failure> {
+    capabilities::drop_for_supervisor(profile.level)?;
+    not_dumpable()
+}
+
+fn not_dumpable() -> Result<(), Failure> {
+    rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
+        .doing(|| "make the process not dumpable".to_owned())
 }
 
 /// Mode `off` restricts nothing, except that `network = "off"` still holds.
-fn without_sandbox(profile: &Profile) -> Result<(), Failure> {
+fn without_sandbox(profile: &Profile) -> Result<Option<OwnedFd>, Failure> {
     if profile.network == Network::On {
-        return Ok(());
+        return Ok(None);
     }
     rustix::thread::set_no_new_privs(true).doing(|| "set no_new_privs".to_owned())?;
-    seccomp::install(profile)
+    seccomp::install(profile, false)
 }

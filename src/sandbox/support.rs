@@ -6,7 +6,11 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
+
 use super::secrets::{Mask, Shows};
+use super::supervise::supervises_connections;
 use super::{Level, Network, Profile, capabilities};
 use crate::base::packed::{Malformed, Reader, put_count, put_text};
 
@@ -29,6 +33,12 @@ pub fn probe(profile: &Profile) -> Vec<Finding> {
     check("protected names cannot be written", !full || !profile.protected.iter().any(|path| can_write(path)));
     check("device nodes cannot be created", mknod(&profile.tmp_seen().join(".testudo-probe")) == -1);
     check("no_new_privs is set, capabilities are dropped", privileges_are_gone(profile.level));
+    check("files cannot be created with set-id bits", cannot_create_with_set_id(profile.tmp_seen()));
+    // In a project that is the whole file system, `/` is no place outside.
+    if supervises_connections(profile) && !profile.may_connect(Path::new("/")) {
+        let (promise, held) = named_sockets();
+        check(promise, held);
+    }
     check("nothing can be mounted", refused(|| call(libc::SYS_mount, [0; 5])));
     check(
         "user namespaces cannot be created",
@@ -134,6 +144,21 @@ fn call(number: i64, a: [i64; 5]) -> i64 {
 fn socket(family: i32) -> i64 {
     // SAFETY: socket takes no pointers. The process exits right after its tests, which closes the socket.
     i64::from(unsafe { libc::socket(family, libc::SOCK_DGRAM, 0) })
+}
+
+/// Whether connections are supervised. Nobody listens at `/`, which the kernel says and a supervisor does not.
+fn named_sockets() -> (&'static str, bool) {
+    let stream = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None);
+    let (Ok(stream), Ok(root)) = (stream, SocketAddrUnix::new("/")) else {
+        return ("Unix sockets cannot be used at all, because nothing can supervise them here", true);
+    };
+    let supervised = rustix::net::connect(&stream, &root) == Err(Errno::ACCESS);
+    ("Unix sockets of other programs cannot be reached", supervised && socket(libc::AF_UNIX) == -1)
+}
+
+fn cannot_create_with_set_id(directory: &Path) -> bool {
+    let opened = File::options().write(true).mode(0o4700).custom_flags(libc::O_TMPFILE).open(directory);
+    opened.is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
 }
 
 fn mknod(path: &Path) -> i64 {

@@ -2,6 +2,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
+use super::Settled;
 use crate::gate::{Answer, Form};
 
 /// How a client can be asked about an action.
@@ -15,8 +18,12 @@ pub enum Asker {
     Later(Option<GivenAnswer>),
 }
 
-/// Shows a question to the person. Only a choice in the answer can be a yes.
-pub type AskNow = Arc<dyn Fn(Form) -> Pin<Box<dyn Future<Output = Answer> + Send>> + Send + Sync>;
+/// Shows a question to the person, and takes it away when somebody else has answered it. Only a choice in the answer can
+/// be a yes.
+pub type AskNow = Arc<dyn Fn(Form, watch::Receiver<Option<Settled>>) -> Asking + Send + Sync>;
+
+/// A question that is being asked at a client.
+pub type Asking = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// An answer that came with a repeated call.
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -1,6 +1,7 @@
 //! A client and its sessions. A session belongs to one client; for every other client it does not exist.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -24,8 +25,12 @@ pub enum ClientId {
 #[derive(Debug)]
 pub struct Client {
     id: ClientId,
+    /// Tells it apart for people, who must not see its id.
+    number: u64,
     /// The name of the token it came with, for the log.
     principal: String,
+    /// What it calls itself.
+    name: Mutex<Option<String>>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     ids: Arc<Ids>,
     /// Chosen by its roots; without roots the flags decide.
@@ -48,9 +53,12 @@ const LONGEST_SESSION_NAME: usize = 64;
 
 impl Client {
     pub fn new(id: ClientId, principal: impl Into<String>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         Self {
             id,
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             principal: principal.into(),
+            name: Mutex::default(),
             sessions: Mutex::default(),
             ids: Arc::default(),
             workplace: Mutex::default(),
@@ -64,8 +72,25 @@ impl Client {
         &self.id
     }
 
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
     pub fn principal(&self) -> &str {
         &self.principal
+    }
+
+    /// What it calls itself, once it has introduced itself.
+    pub fn name(&self) -> Option<String> {
+        self.name.locked().clone()
+    }
+
+    /// The client says who it is.
+    pub fn introduce(&self, name: impl FnOnce() -> Option<String>) {
+        let mut known = self.name.locked();
+        if known.is_none() {
+            *known = name();
+        }
     }
 
     /// The session of that name, made on first use; the default one without a name.
@@ -97,6 +122,14 @@ impl Client {
         let session = Arc::new(make(self.workplace.locked().clone(), shown, self.ids.clone()));
         sessions.insert(name.to_owned(), session.clone());
         Ok(session)
+    }
+
+    /// All its sessions with their names, sorted by name. The name of the default one is empty.
+    pub fn named_sessions(&self) -> Vec<(String, Arc<Session>)> {
+        let mut all: Vec<_> =
+            self.sessions.locked().iter().map(|(name, session)| (name.clone(), session.clone())).collect();
+        all.sort_by(|one, other| one.0.cmp(&other.0));
+        all
     }
 
     /// All its sessions, in no particular order.

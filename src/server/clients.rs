@@ -27,6 +27,10 @@ impl Clients {
         self.lock().entry(id.clone()).or_insert_with(|| Arc::new(Client::new(id, principal))).clone()
     }
 
+    pub fn all(&self) -> Vec<Arc<Client>> {
+        self.lock().values().cloned().collect()
+    }
+
     /// How many protocol sessions this principal has.
     pub fn protocol_sessions_of(&self, principal: &str) -> usize {
         let has_session = |client: &&Arc<Client>| matches!(client.id(), ClientId::ProtocolSession(_));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::activity::{About, Tracked};
 use super::tasks::{LimitReached, Reservation};
 use super::{Context, Progress, Session, ToolError, answers};
 use crate::exec::{
@@ -101,33 +102,44 @@ impl Context {
             Some(running) => running,
             None => self.start(command, listener.clone()).await?,
         };
+        let mut tracked = self.track(command, &running);
         let sink = || self.progress.clone();
         let first = limit.answer_within.unwrap_or(limit.time).min(limit.time);
         let mut ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
         if matches!(ending, Ending::Stale) {
             // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
+            tracked.end(None, Some("its directory was replaced"));
             running = self.start(command, listener).await?;
+            tracked = self.track(command, &running);
             ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
         }
         let rest = limit.time.saturating_sub(first);
         if matches!(ending, Ending::TimeUp) && !rest.is_zero() {
             if let Ok(place) = command.session.tasks().reserve() {
-                let finished = self.go_on(place, running, first, (limit.then == AtLimit::End).then_some(rest));
+                let finished =
+                    self.go_on(place, (running, tracked), first, (limit.then == AtLimit::End).then_some(rest));
                 self.prepare_waiting_shell(command);
                 return Ok(finished);
             }
             // There is no room for one more task. A late answer is better than a command that is ended early.
             ending = progress.while_running(sink(), running.finish(Some(rest), &self.cancel)).await;
         }
-        let finished = self.finished(command, running, ending, limit).await;
+        let finished = self.finished(command, (running, tracked), ending, limit).await;
         self.prepare_waiting_shell(command);
         finished
     }
 
     /// The command goes on as a task, until its own limit.
-    fn go_on(&self, place: Reservation, running: Running, after: Duration, limit: Option<Duration>) -> Finished {
+    fn go_on(
+        &self,
+        place: Reservation,
+        (running, tracked): (Running, Tracked),
+        after: Duration,
+        limit: Option<Duration>,
+    ) -> Finished {
         let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
         let task = place.fill(running);
+        tracked.becomes(&task);
         end_after(&task, limit);
         self.started(&task);
         self.note_denials(&denials, &streams);
@@ -137,7 +149,7 @@ impl Context {
     async fn finished(
         &self,
         command: &Command<'_>,
-        running: Running,
+        (running, tracked): (Running, Tracked),
         ending: Ending,
         limit: TimeLimit,
     ) -> Result<Finished, CommandError> {
@@ -150,15 +162,19 @@ impl Context {
                         let (state, lost_cwd) = command.session.take_over(report);
                         (Some(state), lost_cwd)
                     });
+                tracked.end(Some(&exited), None);
                 How::Exited { exited, moved_to, lost_cwd }
             }
             Ending::TimeUp if limit.then == AtLimit::Background => match command.session.tasks().reserve() {
-                Ok(place) => return Ok(self.go_on(place, running, limit.time, None)),
-                Err(full) => How::TimedOut { exited: running.end().await, full: Some(full) },
+                Ok(place) => return Ok(self.go_on(place, (running, tracked), limit.time, None)),
+                Err(full) => timed_out(&running, tracked, Some(full)).await,
             },
-            Ending::TimeUp => How::TimedOut { exited: running.end().await, full: None },
+            Ending::TimeUp => timed_out(&running, tracked, None).await,
             Ending::Lost | Ending::Stale => How::Lost,
-            Ending::Cancelled => return Err(CommandError::Cancelled),
+            Ending::Cancelled => {
+                tracked.end(running.process.exited_by_now().await.as_ref(), Some("cancelled"));
+                return Err(CommandError::Cancelled);
+            }
         };
         self.note_denials(&denials, &streams);
         Ok(Finished { how, pid, streams })
@@ -167,7 +183,10 @@ impl Context {
     /// Starts a command that outlives this call. `limit` is the time after which it is ended.
     pub async fn start_task(&self, command: &Command<'_>, limit: Option<Duration>) -> Result<Arc<Task>, CommandError> {
         let place = command.reserve()?;
-        let task = place.fill(self.start(command, None).await?);
+        let running = self.start(command, None).await?;
+        let tracked = self.track(command, &running);
+        let task = place.fill(running);
+        tracked.becomes(&task);
         end_after(&task, limit);
         self.started(&task);
         Ok(task)
@@ -190,11 +209,28 @@ impl Context {
         });
         let running = running.await?;
         session.keep(running.process.clone());
+        let tracked = self.track(&command, &running);
         let task = place.fill(running);
+        tracked.becomes(&task);
         end_after(&task, limit);
         self.started(&task);
         session.end_when_idle(&task, Duration::from_secs(self.server.config().exec.tasks.terminal_idle));
         Ok(task)
+    }
+
+    /// Lists the command among those that run, and writes its start into the audit log.
+    fn track(&self, command: &Command<'_>, running: &Running) -> Tracked {
+        let about = match command.what {
+            What::Text(permitted) => About {
+                command: permitted.command.clone(),
+                cwd: permitted.cwd.clone(),
+                description: permitted.description.clone(),
+            },
+            What::Words(permitted) => {
+                About { command: permitted.words.join(" "), cwd: permitted.cwd.clone(), description: None }
+            }
+        };
+        self.server.activity().begin(&self.record, about, running)
     }
 
     async fn start(
@@ -263,6 +299,12 @@ const LONGEST_START: Duration = Duration::from_secs(30);
 
 async fn in_time<T>(start: impl Future<Output = Result<T, KeeperError>>) -> Result<T, KeeperError> {
     tokio::time::timeout(LONGEST_START, start).await.unwrap_or(Err(KeeperError::TooSlow(LONGEST_START)))
+}
+
+async fn timed_out(running: &Running, tracked: Tracked, full: Option<LimitReached>) -> How {
+    let exited = running.end().await;
+    tracked.end(exited.as_ref(), Some("timeout"));
+    How::TimedOut { exited, full }
 }
 
 fn end_after(task: &Task, limit: Option<Duration>) {

@@ -1,12 +1,19 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
+use super::asker::Asking;
+use super::questions::{CLIENT, PATIENCE, Question as AskedQuestion};
+use super::{Asker, CallRecord, Client, OpenQuestion, ProgressSink, Server, Session, Settled, Stop, ToolError};
+use crate::audit::Event;
 use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
-use crate::gate::{Answer, Permitted, Question, Ruling};
+use crate::gate::{Answer, Form, Pending, Permitted, Question, Refusal, Ruling};
 use crate::policy::Action;
+
+/// A client that is told to take a question away gets this long to hear it.
+const TAKEN_AWAY_WITHIN: Duration = Duration::from_millis(500);
 
 /// One request for a tool, as the transport understood it.
 pub struct Call {
@@ -28,6 +35,8 @@ pub struct Context {
     pub cancel: CancellationToken,
     pub progress: Option<ProgressSink>,
     pub asker: Asker,
+    /// What this call leaves in the audit log.
+    pub record: CallRecord,
     /// The sessions that the tool asked for.
     sessions: Mutex<Vec<Arc<Session>>>,
     /// Lines about the sandbox that belong to this very result.
@@ -37,13 +46,20 @@ pub struct Context {
 }
 
 impl Context {
-    pub(super) fn new(server: Arc<Server>, client: Arc<Client>, progress: Option<ProgressSink>, asker: Asker) -> Self {
+    pub(super) fn new(
+        server: Arc<Server>,
+        client: Arc<Client>,
+        progress: Option<ProgressSink>,
+        asker: Asker,
+        record: CallRecord,
+    ) -> Self {
         Self {
             server,
             cancel: client.over().child_token(),
             client,
             progress,
             asker,
+            record,
             sessions: Mutex::default(),
             notes: Mutex::default(),
             started: Mutex::default(),
@@ -58,42 +74,127 @@ impl Context {
     /// As [`Context::permit`], for a tool that has the person confirm what no rule names. A client that cannot ask is taken
     /// to confirm tool calls itself.
     pub async fn permit_confirmed<A: Action>(&self, session: &Session, action: A) -> Result<Permitted<A>, Stop> {
-        let confirm = self.asker.can_ask() && !self.server.gate().policy().has_sources();
+        let confirm = self.can_ask() && !self.server.gate().policy().has_sources();
         self.ask_gate(session, action, confirm).await
     }
 
     async fn ask_gate<A: Action>(&self, session: &Session, action: A, confirm: bool) -> Result<Permitted<A>, Stop> {
         let surroundings = self.server.surroundings(&session.workplace());
-        let pending = match self.server.gate().decide(action, &surroundings, confirm) {
-            Ruling::Permitted(permitted) => return Ok(permitted),
-            Ruling::Refused(refusal) => return Err(refusal.into()),
+        let decided = self.server.gate().decide(action, &surroundings, confirm);
+        let verdict = |action: String, approved_before| {
+            let (verdict, reason, rule) = (decided.verdict.to_string(), decided.reason.clone(), decided.rule.clone());
+            self.record.add(Event::Verdict { action, verdict, reason, rule, approved_before });
+        };
+        let pending = match decided.ruling {
+            Ruling::Permitted(permitted) => {
+                verdict(permitted.summary(), false);
+                return Ok(permitted);
+            }
+            Ruling::Refused(refusal) => {
+                verdict(refusal.summary().to_owned(), false);
+                return Err(self.refused(refusal));
+            }
             Ruling::Ask(pending) => pending,
         };
         let question = pending.question.clone();
-        if session.approvals().cover(&question) {
+        let approved_before = session.approvals().cover(&question);
+        verdict(pending.summary(), approved_before);
+        if approved_before {
             return Ok(pending.approved());
         }
-        if !self.asker.can_ask() {
-            return Err(pending.nobody_to_ask().into());
+        if !self.can_ask() {
+            return Err(self.refused(pending.nobody_to_ask()));
         }
         let Some(form) = question.form() else {
-            return Err(pending.cannot_be_asked("it is too long to be read by a person").into());
+            return Err(self.refused(pending.cannot_be_asked("it is too long to be read by a person")));
         };
-        let answer = match &self.asker {
-            Asker::Later(Some(given)) if given.binding == binding(session, &question) => given.answer.clone(),
-            _ if !session.approvals().may_ask() => {
-                return Err(pending.cannot_be_asked("too many questions were asked in the last minute").into());
-            }
-            Asker::Now(ask) => ask(form).await,
-            Asker::Later(_) | Asker::Nobody => {
-                return Err(Stop::Ask(Box::new(OpenQuestion { form, binding: binding(session, &question) })));
-            }
-        };
-        let permitted = pending.answered(&answer)?;
+        let (pending, Settled { answer, .. }) = self.ask(session, pending, form).await?;
+        let permitted = pending.answered(&answer).map_err(|refusal| self.refused(refusal))?;
         if let Answer::Chosen(decision) = answer {
             session.approvals().take(&question, decision);
         }
         Ok(permitted)
+    }
+
+    /// Whether there is a person to ask: at the client, or at `testudo approve` or the console.
+    fn can_ask(&self) -> bool {
+        self.asker.can_ask() || self.server.questions().has_approver()
+    }
+
+    fn refused(&self, refusal: Refusal) -> Stop {
+        self.record.add(Event::Refused { reason: refusal.to_string() });
+        refusal.into()
+    }
+
+    /// Puts the question to everybody who can answer it, and returns the first answer.
+    async fn ask<A: Action>(
+        &self,
+        session: &Session,
+        pending: Pending<A>,
+        form: Form,
+    ) -> Result<(Pending<A>, Settled), Stop> {
+        let (questions, binding) = (self.server.questions(), binding(session, &pending.question));
+        if let Asker::Later(given) = &self.asker {
+            let given = given.as_ref().filter(|given| given.binding == binding);
+            let settled = match given {
+                Some(given) => Some(questions.settle_carried(&binding, given.answer.clone())),
+                None => questions.take_answered(&binding),
+            };
+            if let Some(settled) = settled {
+                return Ok((pending, settled));
+            }
+        }
+        if !session.approvals().may_ask() {
+            let why = "too many questions were asked in the last minute";
+            return Err(self.refused(pending.cannot_be_asked(why)));
+        }
+        let asked = questions.open(&self.record, form.clone(), binding.clone());
+        let client = match &self.asker {
+            // The client comes back with the answer.
+            Asker::Later(_) => return Err(Stop::Ask(Box::new(OpenQuestion { form, binding }))),
+            Asker::Now(ask) => Some(ask(form, asked.watch())),
+            Asker::Nobody => None,
+        };
+        let settled = self.first_answer(&asked, client).await;
+        Ok((pending, settled))
+    }
+
+    /// `client` asks the person at the client. It stays in this task: over HTTP, the question travels with the call that
+    /// the task belongs to.
+    async fn first_answer(&self, asked: &AskedQuestion, client: Option<Asking>) -> Settled {
+        let questions = self.server.questions();
+        let only_others = client.is_none();
+        let mut client = client.unwrap_or_else(|| Box::pin(std::future::pending()));
+        let nobody_left = async {
+            questions.all_left().await;
+            if !only_others {
+                std::future::pending::<()>().await;
+            }
+        };
+        let (answer, by) = tokio::select! {
+            settled = asked.answered() => {
+                // The client takes its form away, once it has been told who answered.
+                let _ = tokio::time::timeout(TAKEN_AWAY_WITHIN, client).await;
+                return settled;
+            }
+            answer = &mut client => {
+                // A client that runs without a person answers at once. Somebody else may still decide.
+                if !answer.is_a_persons() {
+                    tokio::select! {
+                        settled = asked.answered() => return settled,
+                        () = questions.all_left() => {}
+                        () = tokio::time::sleep(asked.time_left()) => {}
+                        () = self.cancel.cancelled() => {}
+                    }
+                }
+                (answer, CLIENT)
+            }
+            () = nobody_left => (Answer::Missing, "nobody: everybody has left"),
+            () = tokio::time::sleep(PATIENCE) => (Answer::Missing, "nobody: the time is up"),
+            () = self.cancel.cancelled() => (Answer::Missing, "nobody: the call was cancelled"),
+        };
+        let settled = Settled { answer: answer.clone(), by: by.to_owned() };
+        questions.settle(asked, answer, by).map_or_else(|first| first, |()| settled)
     }
 
     /// The named session of this client, or its default one.
@@ -138,7 +239,10 @@ impl Context {
 
     /// Explains on this result what the sandbox denied a command.
     pub fn note_denials(&self, denials: &Denials, streams: &Streams) {
-        denials.explain(streams).into_iter().for_each(|reason| self.note(reason));
+        for reason in denials.explain(streams) {
+            self.record.add(Event::Denied { what: reason.clone() });
+            self.note(reason);
+        }
     }
 
     /// Remembers that this call has started a task.

@@ -3,10 +3,13 @@
 //! - Who asks: [`Client`] has [`Session`]s and, from its roots and the flags, a [`Workplace`].
 //! - What a tool gets: a [`Context`], to ask for permission ([`Context::permit`]) and to run commands ([`command`]).
 //! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
+//! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
+//!   wait for an answer.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
 
+mod activity;
 mod asker;
 mod client;
 mod clients;
@@ -25,6 +28,8 @@ mod outcome;
 mod profiles;
 mod progress;
 mod protected_names;
+mod questions;
+mod record;
 mod roots;
 mod secrets;
 mod server;
@@ -36,6 +41,7 @@ mod tool_entry;
 mod waiting_shells;
 mod workplace;
 
+pub use activity::{Activity, RunningCommand};
 pub use asker::{Asker, GivenAnswer, OpenQuestion};
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
@@ -53,6 +59,8 @@ pub use outcome::{Content, Stop, ToolError, ToolOutput};
 pub use profiles::Profiles;
 pub use progress::{Progress, ProgressSink};
 pub use protected_names::ProtectedNames;
+pub use questions::{Approver, PATIENCE, Question, Questions, Settled, TooLate};
+pub use record::CallRecord;
 pub use roots::Roots;
 pub use secrets::Secrets;
 pub use server::{CallError, Server};

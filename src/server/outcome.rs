@@ -35,6 +35,15 @@ impl ToolOutput {
         self.lines.push(line);
     }
 
+    /// Bytes of its content.
+    pub fn size(&self) -> usize {
+        let content = match &self.content {
+            Content::Text(text) | Content::Document(text) => text.len(),
+            Content::Image(image) => image.data.len(),
+        };
+        content + self.lines.iter().map(|line| line.len() + 1).sum::<usize>()
+    }
+
     /// The picture, if there is one, and the text blocks in their order.
     pub fn into_blocks(self) -> (Option<Image>, Vec<String>) {
         let added = self.lines.join("\n");
@@ -111,6 +120,11 @@ impl ToolError {
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
+    }
+
+    /// What happened, without hints, in so many characters.
+    pub fn first_line(&self, longest: usize) -> String {
+        self.message.lines().next().unwrap_or_default().chars().take(longest).collect()
     }
 
     #[must_use]

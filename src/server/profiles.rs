@@ -85,11 +85,11 @@ impl Profiles {
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
         let environment = config.environment.clone();
         let home = home(&environment);
-        let own = config.secret_files().chain([&config.cache_dir, &config.state_dir]).map(PathBuf::as_path);
+        let own = config.secret_files().chain([&config.cache_dir, &config.state_dir]).chain(&config.control_dirs);
         let reveal = config.sandbox.reveal.iter().map(|path| expand(path, home));
         let finder = Finder {
             home: home.map(Path::to_owned),
-            own: own.chain(directory).map(Path::to_owned).collect(),
+            own: own.map(PathBuf::as_path).chain(directory).map(Path::to_owned).collect(),
             reveal: reveal.collect(),
             environment: environment.clone(),
         };
@@ -255,6 +255,7 @@ impl Profiles {
             read_only: self.settings.mode == Mode::ReadOnly,
             home: (level == Level::Full).then(|| self.home_seen(scope, private_tmp)).flatten(),
             writable,
+            scope: if self.settings.mode == Mode::WorkspaceWrite { scope.to_vec() } else { Vec::new() },
             caches,
             visible: self.visible.iter().chain(scope).cloned().collect(),
             tmp: tmp.to_owned(),

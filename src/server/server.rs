@@ -4,15 +4,18 @@ use std::sync::Arc;
 
 use super::keeper_life::NO_TMP;
 use super::profiles::WorkArea;
+use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames, Session,
-    SpareKeeper, Stop, ToolEntry, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames,
+    Questions, Session, SpareKeeper, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
+use crate::audit::{Event, Log};
 use crate::base::search_path::variable;
+use crate::base::secret_names::looks_secret;
 use crate::config::Config;
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
-use crate::gate::ledger::Ledger;
+use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate, Machine, Surroundings};
 use crate::policy::{Policy, RuleError};
 use crate::sandbox::obstacles;
@@ -33,6 +36,9 @@ pub struct Server {
     clients: Arc<Clients>,
     /// Approvals that are for good.
     kept: Ledger,
+    audit: Arc<Log>,
+    activity: Arc<Activity>,
+    questions: Arc<Questions>,
 }
 
 /// Why a call got no tool result at all.
@@ -55,6 +61,8 @@ impl Server {
             tracing::warn!(directory = %config.state_dir.display(), %error, "approvals cannot be kept for good");
             Ledger::default()
         });
+        // The same holds for the directory of the control socket. Where none can be made, the socket says why.
+        config.control_dirs.iter().for_each(|directory| drop(exec::make_private(directory)));
         config.state_dir = config.state_dir.canonicalize().unwrap_or(config.state_dir);
         let initial = exec::initial_environment(config.environment.clone(), &config.env);
         Ok(Arc::new(Self {
@@ -69,6 +77,9 @@ impl Server {
             names: Arc::new(ProtectedNames::new(&config.sandbox)),
             clients: Arc::default(),
             kept,
+            audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(&config))),
+            activity: Arc::default(),
+            questions: Arc::default(),
             config,
         }))
     }
@@ -80,10 +91,14 @@ impl Server {
             valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
+        let record = CallRecord::new(&self.audit, &call, tool.name);
+        if let Err(reason) = record.begin(&call.arguments).await {
+            return Ok(Err(not_recorded(&reason, &self.config.state_dir).into()));
+        }
         call.client.roots().ready().await;
         self.ask_login_shell().await;
         let _attending = call.client.attend();
-        let context = Context::new(self.clone(), call.client, call.progress, call.asker);
+        let context = Context::new(self.clone(), call.client, call.progress, call.asker, record);
         let cancelled = async {
             call.cancel.cancelled().await;
             context.cancel.cancel();
@@ -95,6 +110,7 @@ impl Server {
             never = cancelled => never,
         };
         follow_up(&context, &mut result).await;
+        context.record.end(&result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
     }
@@ -186,6 +202,47 @@ impl Server {
         &self.clients
     }
 
+    pub fn audit(&self) -> &Arc<Log> {
+        &self.audit
+    }
+
+    /// The commands that run now.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
+    /// The questions that wait for a person.
+    pub fn questions(&self) -> &Arc<Questions> {
+        &self.questions
+    }
+
+    /// What people have approved in this server or for good.
+    pub fn approvals_given(&self) -> Vec<Approval> {
+        ledger::read(&self.ledgers())
+    }
+
+    /// Takes back the approval with this id.
+    pub fn revoke(&self, id: &str) -> std::io::Result<Vec<Approval>> {
+        ledger::revoke(&self.ledgers(), |approval| approval.id == id)
+    }
+
+    fn ledgers(&self) -> Vec<PathBuf> {
+        let kept = self.config.state_dir.join(ledger::KEPT);
+        self.directory.approvals().into_iter().chain([kept]).collect()
+    }
+
+    /// What this machine holds, as far as it is known.
+    pub fn enforcement(&self) -> Option<Arc<Enforcement>> {
+        self.profiles.enforcement_so_far()
+    }
+
+    /// Writes into the audit log that a server begins to take calls, and with which configuration.
+    pub fn record_start(&self) {
+        let (version, pid, configuration) =
+            (env!("CARGO_PKG_VERSION"), std::process::id(), record::configuration(self));
+        self.audit.record(None, Event::ServerStart { version, pid, configuration });
+    }
+
     /// The workplace of a client with these roots.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
         Workplace::new(&self.config.directories, roots)
@@ -240,8 +297,23 @@ impl Server {
         self.clients.end_all().await;
         self.spare.end();
         exec::guards_gone().await;
+        self.audit.end().await;
         self.directory.remove();
     }
+}
+
+/// The secrets that this process knows.
+fn secrets(config: &Config) -> Vec<String> {
+    let variables = config.environment.iter().filter(|(name, value)| looks_secret(name, value));
+    let values = variables.filter_map(|(_, value)| value.to_str().map(str::to_owned));
+    values.chain(config.http.tokens.secrets().map(str::to_owned)).collect()
+}
+
+fn not_recorded(reason: &str, directory: &std::path::Path) -> ToolError {
+    ToolError::new(format!("refused: the audit log cannot be written: {reason}")).hint(format!(
+        "Nothing was run. audit.required is set, so the user has to make {} writable first.",
+        directory.display()
+    ))
 }
 
 /// Adds what the agent should know besides the tool's own words: what the sandbox denied or undid, and tasks that have

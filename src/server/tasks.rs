@@ -61,6 +61,12 @@ impl Tasks {
         self.lock().tasks.iter().map(|task| task.id.clone()).collect()
     }
 
+    /// Tasks that have ended, with their exit codes.
+    pub fn ended(&self) -> Vec<(String, i32)> {
+        let ended = |task: &Arc<Task>| Some((task.id.clone(), task.finished()?.exit_code));
+        self.lock().tasks.iter().filter_map(ended).collect()
+    }
+
     /// Forgets a task, after its first completed read.
     pub fn forget(&self, id: &str) {
         let mut inner = self.lock();

@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rmcp::RoleServer;
-use rmcp::model::{ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, ProtocolVersion};
-use rmcp::service::{Peer, RequestContext};
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    ProtocolVersion, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::gate::{Answer, Decision, Form};
-use crate::server::Asker;
+use crate::server::{Asker, PATIENCE, Settled};
 
-/// How long a person may take to decide.
-pub const PATIENCE: Duration = Duration::from_mins(5);
 /// The name of the form's only field.
 pub const FIELD: &str = "decision";
 
@@ -23,22 +25,45 @@ pub fn is_supported(context: &RequestContext<RoleServer>) -> bool {
 /// Asks by a request of ours while the call waits, as protocol versions up to 2025-11-25 do.
 pub fn ask_now(peer: &Peer<RoleServer>) -> Asker {
     let peer = peer.clone();
-    Asker::Now(Arc::new(move |form| {
+    Asker::Now(Arc::new(move |form, settled| {
         let peer = peer.clone();
         Box::pin(async move {
             let version = peer.peer_info().map(|info| info.protocol_version.clone());
             let titled = version.is_some_and(|version| version >= ProtocolVersion::V_2025_11_25);
             let Some(request) = request(form, titled) else { return Answer::Missing };
-            let asked = Instant::now();
-            match peer.create_elicitation_with_timeout(request, Some(PATIENCE)).await {
-                Ok(result) => answer(&result, asked.elapsed()),
-                Err(error) => {
-                    tracing::warn!(%error, "the person did not answer a question, so it counts as denied");
-                    Answer::Missing
-                }
-            }
+            ask(&peer, request, settled).await
         })
     }))
+}
+
+/// Sends the question and waits. If somebody else answers first, the client is told by whom, and takes the form away.
+async fn ask(
+    peer: &Peer<RoleServer>,
+    question: ElicitRequestParams,
+    mut settled: watch::Receiver<Option<Settled>>,
+) -> Answer {
+    let asked = Instant::now();
+    let (question, options) =
+        (ServerRequest::ElicitRequest(ElicitRequest::new(question)), PeerRequestOptions::no_options());
+    let Ok(mut request) = peer.send_cancellable_request(question, options).await else { return Answer::Missing };
+    let by = tokio::select! {
+        response = &mut request.rx => return match response {
+            Ok(Ok(ClientResult::ElicitResult(result))) => answer(&result, asked.elapsed()),
+            response => {
+                tracing::warn!(?response, "the client has not shown a question to its person");
+                Answer::Missing
+            }
+        },
+        by = answered_by(&mut settled) => by,
+        () = tokio::time::sleep(PATIENCE) => "the time is up".to_owned(),
+    };
+    let _ = request.cancel(Some(by)).await;
+    Answer::Missing
+}
+
+async fn answered_by(settled: &mut watch::Receiver<Option<Settled>>) -> String {
+    let first = settled.wait_for(Option::is_some).await.ok().and_then(|first| first.clone());
+    first.map_or_else(|| "the question was withdrawn".to_owned(), |first| format!("answered by {}", first.by))
 }
 
 /// The form as the protocol has it. Clients of 2025-11-25 and later show choices with titles.

@@ -128,6 +128,10 @@ impl ServerHandler for Handler {
             // The SDK may handle the first call before the notification that the client is ready.
             roots::ask_first(&self.server, &client, &context.peer);
         }
+        client.introduce(|| {
+            let info = context.client_info()?;
+            Some(format!("{} {}", info.name, info.version))
+        });
         let call = Call {
             asker: self.asker(&request, &context),
             client,

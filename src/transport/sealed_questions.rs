@@ -11,11 +11,11 @@ use rmcp::model::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::elicitation::{FIELD, PATIENCE, answer, request};
+use super::elicitation::{FIELD, answer, request};
 use super::used_nonces::UsedNonces;
 use crate::base::{locks::LockExt, random};
 use crate::gate::Answer;
-use crate::server::{GivenAnswer, OpenQuestion};
+use crate::server::{GivenAnswer, OpenQuestion, PATIENCE};
 
 /// Holds the key of this process. A seal of another process does not open.
 #[derive(Clone)]

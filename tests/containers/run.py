@@ -62,6 +62,19 @@ def refuses(engine, name, flags, *words):
     shutil.rmtree(path)
 
 
+def sockets(engine):
+    """Where connections can be supervised, Unix sockets of the session work."""
+    path = project(0)
+    path.chmod(0o777)
+    none, own = "held    Unix sockets cannot be used at all", "held    Unix sockets of other programs cannot be reached"
+    for flags, promise in (([], none), (["--cap-add", "SYS_PTRACE"], own), (FULL, own)):
+        for user in ("0", "1000"):
+            words = [*mounted(path), "--user", user, *flags, IMAGE, "testudo", "doctor"]
+            doctor = engine.docker("run", "--rm", *words, check=False).stdout
+            check(f"Unix sockets, --user {user} {' '.join(flags)}", promise in doctor, doctor)
+    shutil.rmtree(path)
+
+
 def limits(engine):
     path = project(0)
     client = Client(engine, "testudo-row", [*mounted(path), "--pids-limit", "60"])
@@ -143,7 +156,7 @@ def documented():
     """The page names every flag that is tested here."""
     page = (pathlib.Path(__file__).parents[2] / "docs/containers.md").read_text().replace("\\\n    ", "")
     flags = [" ".join(FULL), "--cap-drop ALL", "--read-only --tmpfs /tmp", "--pids-limit 100", "--memory 256m", "--user",
-             "no-new-privileges", "--listen 0.0.0.0:8731", "TESTUDO_SANDBOX=off", "--init"]
+             "no-new-privileges", "--cap-add SYS_PTRACE", "--listen 0.0.0.0:8731", "TESTUDO_SANDBOX=off", "--init"]
     missing = [flag for flag in flags if flag not in page]
     check("docs/containers.md names every flag", not missing, missing)
 
@@ -166,6 +179,7 @@ try:
     refuses(engine, "--read-only alone", ["--read-only"], "failed to make the session's temporary directory", "/tmp",
             "--tmpfs /tmp")
     without_landlock(engine, data)
+    sockets(engine)
     limits(engine)
     stops(engine)
     published(engine)

@@ -6,6 +6,8 @@
 mod support;
 
 mod approvals;
+mod audit;
+mod audit_chain;
 mod bash;
 mod broken_input;
 mod cli;
@@ -35,6 +37,7 @@ mod lifecycle;
 mod output;
 mod own_server;
 mod patience;
+mod people;
 mod pictures;
 mod policy;
 mod policy_attacks;
@@ -53,6 +56,8 @@ mod sandbox_limits;
 mod sandbox_places;
 mod sandbox_privileges;
 mod sandbox_protect;
+mod sandbox_sockets;
+mod sandbox_sockets_work;
 mod sandbox_work;
 mod scarce;
 mod scope;

@@ -1,8 +1,5 @@
 //! Tries to break every promise of the sandbox from inside: at both levels, as root and as an ordinary user.
 
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
-
 use crate::support::{Inside, Level, World, everywhere, text};
 
 #[test]
@@ -171,35 +168,6 @@ fn no_descriptor_is_inherited() {
         assert!(["0 1 2 3 251 ", "0 1 2 3 "].contains(&open.as_str()), "{open}");
         inside.cannot("cat <&9");
     });
-}
-
-#[test]
-fn other_programs_sockets_are_unreachable() {
-    everywhere("", &[], |inside| {
-        let path = inside.world.outside().join("daemon.sock");
-        let _named = UnixListener::bind(&path).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-        let name = format!("testudo-{}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&name).unwrap();
-        let abstract_one = UnixListener::bind_addr(&address).ok();
-        let connect = |to: &str| format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect({to})'");
-        inside.cannot(&connect(&format!("\"{}\"", path.display())));
-        inside.cannot(&connect(&format!("\"\\0{name}\"")));
-        drop(abstract_one);
-    });
-}
-
-#[test]
-fn a_listed_socket_is_reachable() {
-    let mut inside = Inside::new(Level::Full, false, "", &[]);
-    let path = inside.world.outside().join("daemon.sock");
-    let _listener = UnixListener::bind(&path).unwrap();
-    let connect = format!("python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{}\")'", path.display());
-    inside.cannot(&connect);
-    let config = inside.world.outside().join("config.toml");
-    std::fs::write(&config, format!("[sandbox]\nsockets = [\"{}\"]\n", path.display())).unwrap();
-    inside.client = inside.world.server(&["--config", config.to_str().unwrap()]);
-    inside.does(&connect);
 }
 
 #[test]

@@ -42,6 +42,16 @@ pub fn of_unix(pid: Option<i32>) -> Caller {
     pid.filter(|pid| *pid > 0).map_or(Caller::Outside, processes::caller)
 }
 
+/// As [`of_unix`], for a socket on which people decide: besides our own sessions, those of every other server are kept off. A
+/// process outside our pid namespace cannot be looked at, and is kept off, too.
+pub fn of_person(pid: Option<i32>) -> Caller {
+    let Some(pid) = pid.filter(|pid| *pid > 0) else { return Caller::Unknown };
+    match processes::caller(pid) {
+        Caller::Outside if processes::has_guard_above(pid) => Caller::Session,
+        found => found,
+    }
+}
+
 fn of_socket(socket: &TcpSocket) -> Caller {
     let own_user = rustix::process::geteuid();
     // The commands of an ordinary user cannot become another user, nor give a socket to one.

@@ -1,11 +1,13 @@
 //! Which process holds a socket, and whether a process belongs to one of our sessions.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::Caller;
 use crate::exec::guards;
+use crate::keeper::guard::SUBCOMMAND;
 use crate::sandbox::cgroup;
 
 /// A process that holds this socket. Our own does not count: it may hold a session's socket for a moment.
@@ -44,11 +46,26 @@ pub fn caller(pid: i32) -> Caller {
     }
 }
 
+/// Whether one of its ancestors is the guard of a session, of whichever server. No command can change how its guard was
+/// called.
+pub fn has_guard_above(pid: i32) -> bool {
+    let is_guard = |pid: i32| {
+        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.split(|byte| *byte == 0).nth(1) == Some(SUBCOMMAND.as_bytes())
+    };
+    let above = std::iter::successors(parent(pid), |pid| parent(*pid));
+    above.take_while(|pid| *pid > 0).any(is_guard)
+}
+
 /// Whether no process of a session can ever have been in this control group. If a group cannot be found out, this is not
 /// known.
 pub fn no_session_is_in_cgroup(id: u64) -> bool {
-    let is_guard_or_keeper = |pid: &i32| guards::is_one(*pid) || parent(*pid).is_some_and(guards::is_one);
-    all().into_iter().filter(is_guard_or_keeper).all(|pid| cgroup::id_of(pid).is_some_and(|group| group != id))
+    // Witness, guard, supervisor, keeper: commands start in the keeper's group and cannot leave it.
+    const GENERATIONS: usize = 4;
+    let parents: HashMap<i32, i32> = all().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let line = |pid: i32| std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(GENERATIONS);
+    let mut of_sessions = parents.keys().filter(|pid| line(**pid).any(guards::is_one));
+    of_sessions.all(|pid| cgroup::id_of(*pid).is_some_and(|group| group != id))
 }
 
 fn parent(pid: i32) -> Option<i32> {

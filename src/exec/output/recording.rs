@@ -172,6 +172,21 @@ impl Recording {
         alone
     }
 
+    /// Bytes that have come so far.
+    pub fn seen(&self) -> u64 {
+        self.progress.borrow().bytes
+    }
+
+    /// Whether the pipe is closed, so that nothing more can come.
+    pub fn has_ended(&self) -> bool {
+        self.progress.borrow().ended
+    }
+
+    /// Waits until more than that has come, or nothing more can come.
+    pub async fn grown(&self, seen: u64) {
+        let _ = self.progress.clone().wait_for(|progress| progress.ended || progress.bytes > seen).await;
+    }
+
     /// The stored bytes from a position on, piece by piece.
     pub fn each_piece(&self, mut position: u64, mut with: impl FnMut(&[u8])) {
         let mut buffer = vec![0; 64 * 1024];

@@ -1,15 +1,13 @@
-//! Hides files behind empty ones: secrets, and sockets of programs outside the sandbox.
+//! Hides secrets behind empty files.
 
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use super::super::Profile;
 use super::super::failure::{Doing, Failure};
-use super::super::profile::Sockets;
 use super::calls::{self, HARMLESS, READ_ONLY};
 
 /// An empty directory that nobody may enter, and a device that nobody may open. They are in the session's own `/dev`, so
@@ -42,26 +40,4 @@ pub fn hide(path: &Path) -> Result<(), Failure> {
         calls::attach(&mount, &path.canonicalize()?)
     };
     cover().doing(|| format!("hide {}", path.display()))
-}
-
-/// Named sockets of the host that commands could still see. A read-only mount does not keep a command from connecting to a
-/// socket, such as that of the docker daemon, so these have to be hidden.
-pub fn foreign_sockets(profile: &Profile) -> Vec<PathBuf> {
-    let Sockets::Only(allowed) = &profile.sockets else { return Vec::new() };
-    let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-    let hidden_or_allowed = |path: &Path| {
-        path.starts_with("/run")
-            || path.starts_with("/dev")
-            || path.starts_with(profile.tmp_seen())
-            || profile.writable.iter().chain(allowed).any(|allowed| path.starts_with(allowed))
-    };
-    let is_socket = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    let mut paths: Vec<PathBuf> = table
-        .lines()
-        .filter_map(|line| line.find(" /").map(|at| PathBuf::from(&line[at + 1..])))
-        .filter(|path| !hidden_or_allowed(path) && is_socket(path))
-        .collect();
-    paths.sort();
-    paths.dedup();
-    paths
 }

@@ -1,5 +1,5 @@
-//! The file system that a session sees at level `full`. Everything is read-only except the session's own places. Secrets and
-//! the sockets of other programs are hidden. `/tmp`, `/dev` and `/proc` are the session's own.
+//! The file system that a session sees at level `full`. Everything is read-only except the session's own places. Secrets
+//! are hidden. `/tmp`, `/dev` and `/proc` are the session's own.
 //!
 //! An empty file system *covers* a directory that must not be seen, such as `/run`. A *place* is a path that commands must
 //! still find below a cover: it is cloned before the cover is mounted and attached afterwards ([`calls`]).
@@ -36,7 +36,6 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     add_home(profile, home, &mut places)?;
     places.sort_by_key(|place| place.at.components().count());
     let devices = dev::clone_devices()?;
-    let sockets = hide::foreign_sockets(profile);
     let secrets = cover::prepare(&not_in_overlay(profile, &profile.secrets));
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
@@ -57,8 +56,7 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     for directory in above_secrets(profile) {
         bind(&directory, 0)?;
     }
-    secrets.into_iter().try_for_each(cover::Cover::put_up)?;
-    sockets.iter().try_for_each(|socket| hide::hide(socket))
+    secrets.into_iter().try_for_each(cover::Cover::put_up)
 }
 
 /// Prepares covers for secrets of a running session. The caller is outside, where the originals are visible.

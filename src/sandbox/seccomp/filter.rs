@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
 
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
@@ -11,7 +12,10 @@ use seccompiler::{
 use super::super::failure::{Doing, Failure};
 use super::calls::NEWEST_KNOWN;
 
-/// The system calls that a filter refuses.
+/// The instruction of a filter that ends it.
+const RETURN: u16 = 0x06;
+
+/// The system calls that a filter refuses, or that the supervisor does.
 #[derive(Default)]
 pub struct Rules(BTreeMap<i64, Vec<SeccompRule>>);
 
@@ -23,7 +27,7 @@ impl Rules {
         self.0.insert(call, Vec::new());
     }
 
-    /// Refuses a call if all conditions hold. The kernel uses only the low 32 bits of these arguments, so the filter
+    /// Holds for a call if all conditions do. The kernel uses only the low 32 bits of these arguments, so the filter
     /// compares only those.
     pub fn when(&mut self, call: i64, conditions: &[Condition]) {
         let conditions = conditions
@@ -40,6 +44,37 @@ impl Rules {
     pub fn install(self, errno: i32) -> Result<(), Failure> {
         let program = self.program(SeccompAction::Errno(errno.cast_unsigned()))?;
         apply_filter(&program).map_err(io::Error::other).doing(|| "install the system call filter".to_owned())
+    }
+
+    /// Installs the filter: each of the calls waits until whoever reads the returned descriptor has answered it. Fails if
+    /// there is such a filter already, which a container may have.
+    pub fn install_supervised(self) -> Result<OwnedFd, Failure> {
+        // The library does not know this action. It stands in for another one, which no filter of ours uses.
+        const STAND_IN: SeccompAction = SeccompAction::Trace(0);
+        let mut program = self.program(STAND_IN)?;
+        let stand_in = u32::from(STAND_IN);
+        let returns = program.iter_mut().filter(|step| step.code == RETURN && step.k == stand_in);
+        returns.for_each(|step| step.k = libc::SECCOMP_RET_USER_NOTIF);
+        let filter = libc::sock_fprog {
+            len: u16::try_from(program.len()).unwrap_or(u16::MAX),
+            filter: program.as_mut_ptr().cast(),
+        };
+        // SAFETY: the program lives across the call and has that length; a sock_filter of the library has the layout of
+        // the kernel's. The result is checked before it is owned.
+        unsafe {
+            let listener = libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+                &raw const filter,
+            );
+            match i32::try_from(listener) {
+                Ok(listener) if listener >= 0 => Ok(OwnedFd::from_raw_fd(listener)),
+                _ => {
+                    Err(io::Error::last_os_error()).doing(|| "install the filter of supervised system calls".to_owned())
+                }
+            }
+        }
     }
 
     fn program(self, action: SeccompAction) -> Result<BpfProgram, Failure> {
@@ -65,7 +100,6 @@ pub fn bits(flag: i32) -> u64 {
 fn refuse_unknown() -> [sock_filter; 3] {
     const LOAD_NUMBER: u16 = 0x20;
     const JUMP_IF_GREATER: u16 = 0x25;
-    const RETURN: u16 = 0x06;
     [
         sock_filter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
         // A greater number continues to the refusal; any other number skips it.

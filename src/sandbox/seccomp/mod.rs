@@ -3,13 +3,16 @@
 
 mod calls;
 mod filter;
+mod set_id;
+
+use std::os::fd::OwnedFd;
 
 use seccompiler::SeccompCmpOp;
 
 use self::filter::{Condition, Rules, bits, has};
 use super::failure::Failure;
-use super::profile::Sockets;
-use super::{Level, Network, Profile, landlock};
+use super::supervise::supervises_connections;
+use super::{Level, Network, Profile};
 
 /// Refused in `clone` and `unshare`, because a process has all capabilities in a new user namespace.
 const NAMESPACES: [i32; 7] = [
@@ -27,7 +30,11 @@ const CLONE_NEWTIME: i32 = 0x80;
 /// `ioctl` requests that insert input into a terminal, as if the person had typed it.
 const TERMINAL_INJECTION: [u64; 2] = [libc::TIOCSTI, 0x541C /* TIOCLINUX */];
 
-pub fn install(profile: &Profile) -> Result<(), Failure> {
+/// `supervisor` says whether there is one. Returns the descriptor from which it has to read the calls that it does for
+/// commands.
+pub fn install(profile: &Profile, supervisor: bool) -> Result<Option<OwnedFd>, Failure> {
+    // First, because the other filters depend on it. If another supervisor is there already, we do without ours.
+    let supervised = if supervisor { supervised(profile).install_supervised().ok() } else { None };
     let mut refused = Rules::default();
     if profile.level != Level::None {
         refuse_always(&mut refused);
@@ -36,17 +43,57 @@ pub fn install(profile: &Profile) -> Result<(), Failure> {
         calls::WITHOUT_IPC_NAMESPACE.iter().for_each(|call| refused.always(*call));
     }
     // Refuse every socket family but the allowed ones. `socketpair` is allowed: its sockets connect only to each other.
-    let unlike: Vec<Condition> = families(profile).into_iter().map(|family| (0, SeccompCmpOp::Ne, family)).collect();
+    let named = profile.level == Level::None || supervised.is_some() || !supervises_connections(profile);
+    let unlike: Vec<Condition> =
+        families(profile, named).into_iter().map(|family| (0, SeccompCmpOp::Ne, family)).collect();
     if unlike.is_empty() {
         refused.always(libc::SYS_socket);
     } else {
         refused.when(libc::SYS_socket, &unlike);
     }
+    if profile.level != Level::None {
+        set_id::refuse(&mut refused, supervised.is_some());
+    }
     refused.install(libc::EPERM)?;
-    // A filter cannot read the flags of clone3, which are in memory. Programs fall back to clone if clone3 is missing.
+    if profile.level != Level::None && supervises_connections(profile) {
+        // Datagram sockets need no connection: `sendmsg` takes a name from memory, where a filter cannot read it. An error of
+        // its own lets `explain` recognise the refusal; the filter that is installed last decides which error it is.
+        let mut unsupported = Rules::default();
+        if named {
+            datagrams(&mut unsupported, libc::SYS_socket);
+        } else {
+            unsupported.when(libc::SYS_socket, &[(0, SeccompCmpOp::Eq, bits(libc::AF_UNIX))]);
+        }
+        unsupported.install(libc::ESOCKTNOSUPPORT)?;
+    }
+    // A filter cannot read what these calls have in memory: the flags of clone3, the mode of openat2. Programs use the
+    // older calls if these are missing.
     let mut missing = Rules::default();
     missing.always(libc::SYS_clone3);
-    missing.install(libc::ENOSYS)
+    if profile.level != Level::None {
+        missing.always(libc::SYS_openat2);
+    }
+    missing.install(libc::ENOSYS)?;
+    Ok(supervised)
+}
+
+/// The calls that the supervisor does.
+fn supervised(profile: &Profile) -> Rules {
+    let mut rules = Rules::default();
+    set_id::changes(&mut rules);
+    if supervises_connections(profile) {
+        rules.always(libc::SYS_connect);
+        datagrams(&mut rules, libc::SYS_socketpair);
+    }
+    rules
+}
+
+/// Holds for a call that makes a Unix datagram socket. Type `raw` is another name for that.
+fn datagrams(rules: &mut Rules, call: i64) {
+    const TYPE: u64 = 0xf;
+    for kind in [libc::SOCK_DGRAM, libc::SOCK_RAW] {
+        rules.when(call, &[(0, SeccompCmpOp::Eq, bits(libc::AF_UNIX)), (1, SeccompCmpOp::MaskedEq(TYPE), bits(kind))]);
+    }
 }
 
 fn refuse_always(refused: &mut Rules) {
@@ -65,15 +112,14 @@ fn refuse_always(refused: &mut Rules) {
     }
 }
 
-/// The socket families that a profile allows.
-fn families(profile: &Profile) -> Vec<u64> {
-    let named_sockets =
-        profile.level != Level::Landlock || profile.sockets == Sockets::All || landlock::knows_sockets();
+/// The socket families that a profile allows. Without `named`, nothing could keep a Unix socket from being connected to a
+/// program outside.
+fn families(profile: &Profile, named: bool) -> Vec<u64> {
     let inner = match profile.network {
         Network::On => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
         Network::Loopback if profile.level == Level::Full => vec![libc::AF_INET, libc::AF_INET6],
         Network::Off | Network::Loopback => vec![],
     };
-    let unix = named_sockets.then_some(libc::AF_UNIX);
+    let unix = named.then_some(libc::AF_UNIX);
     inner.into_iter().chain(unix).map(bits).collect()
 }

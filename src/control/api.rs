@@ -1,0 +1,199 @@
+//! The routes of the API.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, RawQuery, State as Shared};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde::Serialize;
+
+use super::types::{
+    AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
+    SessionState, State,
+};
+use super::{events, output_events};
+use crate::exec::Streams;
+use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
+
+/// The most bytes of one part of a stored output.
+const LARGEST_PART: usize = 1 << 20;
+
+pub fn router(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/v1/state", get(|Shared(server): Shared<Arc<Server>>| async move { json(&state(&server)) }))
+        .route("/v1/questions", get(|Shared(server): Shared<Arc<Server>>| async move { json(&questions(&server)) }))
+        .route("/v1/questions/{id}", post(answer))
+        .route("/v1/events", get(events::stream))
+        .route("/v1/commands/{id}/output", get(output_events::stream))
+        .route("/v1/commands/{id}/stop", post(stop))
+        .route("/v1/clients/{client}/outputs/{id}", get(output))
+        .route("/v1/approvals", get(approvals))
+        .route("/v1/approvals/{id}/revoke", post(revoke))
+        .with_state(server)
+}
+
+pub fn json(value: &impl Serialize) -> Response {
+    match serde_json::to_vec(value) {
+        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+pub fn problem(status: StatusCode, error: String) -> Response {
+    let body = serde_json::to_vec(&Problem { error }).unwrap_or_default();
+    (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+}
+
+async fn answer(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>, body: Bytes) -> Response {
+    let request: AnswerRequest = match serde_json::from_slice(&body) {
+        Ok(request) => request,
+        Err(error) => return problem(StatusCode::BAD_REQUEST, error.to_string()),
+    };
+    match server.questions().choose(&id, &request.decision, &request.by) {
+        Ok(_) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => {
+            let status = match error {
+                TooLate::Unknown(_) => StatusCode::NOT_FOUND,
+                TooLate::NotOffered(..) => StatusCode::BAD_REQUEST,
+                TooLate::Answered { .. } => StatusCode::CONFLICT,
+            };
+            problem(status, error.to_string())
+        }
+    }
+}
+
+/// Ends a command with everything that descends from it: TERM first, KILL after the grace period.
+async fn stop(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
+    let Some(command) = server.activity().command(&id) else { return no_command(&id) };
+    tokio::spawn(async move { command.process.terminate().await });
+    StatusCode::ACCEPTED.into_response()
+}
+
+async fn output(
+    Shared(server): Shared<Arc<Server>>,
+    Path((client, id)): Path<(u64, String)>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let client = server.clients().all().into_iter().find(|known| known.number() == client);
+    let stored = client.and_then(|client| client.sessions().iter().find_map(|session| session.output(&id)));
+    let Some(stored) = stored else { return problem(StatusCode::NOT_FOUND, format!("there is no output {id}")) };
+    let from = number(query.as_deref(), "from").unwrap_or(0);
+    let most = number(query.as_deref(), "max").and_then(|most| usize::try_from(most).ok());
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = vec![0; most.unwrap_or(LARGEST_PART).clamp(1, LARGEST_PART)];
+        let count = stored.recording.get().spill.read_at(from, &mut bytes)?;
+        bytes.truncate(count);
+        Ok::<_, std::io::Error>(bytes)
+    });
+    match read.await {
+        Ok(Ok(bytes)) => {
+            let next = from + bytes.len() as u64;
+            json(&OutputPart { from, next, text: String::from_utf8_lossy(&bytes).into_owned(), end: bytes.is_empty() })
+        }
+        Ok(Err(error)) => problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+async fn approvals(Shared(server): Shared<Arc<Server>>) -> Response {
+    json(&server.approvals_given())
+}
+
+async fn revoke(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
+    match server.revoke(&id) {
+        Ok(revoked) if revoked.is_empty() => problem(StatusCode::NOT_FOUND, format!("there is no approval {id}")),
+        Ok(revoked) => json(&revoked),
+        Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+    }
+}
+
+pub fn no_command(id: &str) -> Response {
+    problem(StatusCode::NOT_FOUND, format!("no command {id} runs"))
+}
+
+/// A number in the query of a request.
+pub fn number(query: Option<&str>, name: &str) -> Option<u64> {
+    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(key, _)| *key == name)?.1.parse().ok()
+}
+
+pub fn state(server: &Server) -> State {
+    let config = server.config();
+    let commands = server.activity().commands();
+    let mut clients = server.clients().all();
+    clients.sort_by_key(|client| client.number());
+    State {
+        server: ServerState {
+            id: server.audit().server().to_owned(),
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            transport: format!("{:?}", config.transport).to_ascii_lowercase(),
+            project: server.workplace(&[]).project_dir,
+            sandbox: config.sandbox.mode.to_string(),
+            level: server.enforcement().map(|found| found.level.to_string()),
+            policy: server.gate().policy().lines(),
+        },
+        clients: clients.iter().map(|client| client_state(client, &commands)).collect(),
+        questions: questions(server),
+    }
+}
+
+fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientState {
+    let own: Vec<&Arc<RunningCommand>> =
+        commands.iter().filter(|command| command.who.connection == client.number()).collect();
+    let session = |(name, session): &(String, Arc<Session>)| {
+        let name = if name.is_empty() { "default" } else { name };
+        let running = own.iter().filter(|command| command.who.session == name);
+        let ended = session.tasks().ended().into_iter().map(|(id, exit_code)| EndedTask { id, exit_code });
+        SessionState {
+            name: name.to_owned(),
+            cwd: session.state().cwd,
+            commands: running.map(|command| command_state(command)).collect(),
+            ended: ended.collect(),
+            outputs: session.output_ids(),
+        }
+    };
+    ClientState {
+        number: client.number(),
+        principal: client.principal().to_owned(),
+        name: client.name(),
+        sessions: client.named_sessions().iter().map(session).collect(),
+    }
+}
+
+fn command_state(command: &RunningCommand) -> CommandState {
+    CommandState {
+        id: command.id.clone(),
+        command: command.command.clone(),
+        cwd: command.cwd.clone(),
+        description: command.description.clone(),
+        pid: command.process.pid,
+        milliseconds: command.elapsed(),
+        task: command.task(),
+        terminal: matches!(command.streams, Streams::Terminal { .. }),
+    }
+}
+
+pub fn questions(server: &Server) -> Vec<QuestionState> {
+    server.questions().pending().iter().map(|question| question_state(question)).collect()
+}
+
+fn question_state(question: &Question) -> QuestionState {
+    let choices = question.form.choices.iter();
+    QuestionState {
+        id: question.id.clone(),
+        principal: question.who.principal.clone(),
+        client: question.who.client.clone(),
+        session: question.who.session.clone(),
+        tool: question.who.tool.to_owned(),
+        message: question.form.message.clone(),
+        beside: question.form.beside.clone(),
+        choices: choices
+            .map(|choice| ChoiceState { decision: choice.decision.name().to_owned(), title: choice.title.clone() })
+            .collect(),
+        seconds_left: question.time_left().as_secs(),
+    }
+}

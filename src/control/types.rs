@@ -1,0 +1,123 @@
+//! What the API says, for both of its sides.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Everything about one server at one moment.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct State {
+    pub server: ServerState,
+    pub clients: Vec<ClientState>,
+    pub questions: Vec<QuestionState>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ServerState {
+    /// Its name in the audit log.
+    pub id: String,
+    pub pid: u32,
+    pub version: String,
+    pub transport: String,
+    pub project: PathBuf,
+    pub sandbox: String,
+    /// Not known before the first command.
+    pub level: Option<String>,
+    pub policy: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ClientState {
+    /// Tells the clients of one server apart.
+    pub number: u64,
+    /// The name of its token, or `local`.
+    pub principal: String,
+    /// What it calls itself.
+    pub name: Option<String>,
+    pub sessions: Vec<SessionState>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct SessionState {
+    pub name: String,
+    pub cwd: PathBuf,
+    /// Commands that run, tasks included.
+    pub commands: Vec<CommandState>,
+    /// Tasks that have ended and were not read yet.
+    pub ended: Vec<EndedTask>,
+    /// The ids of stored outputs.
+    pub outputs: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct CommandState {
+    pub id: String,
+    pub command: String,
+    pub cwd: PathBuf,
+    pub description: Option<String>,
+    /// As the session's commands see it.
+    pub pid: i32,
+    pub milliseconds: u64,
+    /// The id of the task that it is.
+    pub task: Option<String>,
+    pub terminal: bool,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct EndedTask {
+    pub id: String,
+    pub exit_code: i32,
+}
+
+/// A question that waits for an answer. `message` shows it completely; nothing in it can be forged.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct QuestionState {
+    pub id: String,
+    pub principal: String,
+    pub client: Option<String>,
+    pub session: String,
+    pub tool: String,
+    pub message: String,
+    /// Size and programs, to be shown beside the choices.
+    pub beside: String,
+    pub choices: Vec<ChoiceState>,
+    pub seconds_left: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ChoiceState {
+    pub decision: String,
+    pub title: String,
+}
+
+/// The body of an answer.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct AnswerRequest {
+    pub decision: String,
+    /// Who answers, as the others will read it.
+    pub by: String,
+}
+
+/// A part of a stored output.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OutputPart {
+    pub from: u64,
+    /// Where the next part begins.
+    pub next: u64,
+    pub text: String,
+    /// Whether everything that was stored up to now has been read.
+    pub end: bool,
+}
+
+/// A piece of what a command prints.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct OutputPiece {
+    pub stream: String,
+    pub text: String,
+}
+
+/// The body of every answer that is not 2xx.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Problem {
+    pub error: String,
+}

@@ -1,0 +1,179 @@
+//! The commands that run now, for the people who watch.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio_util::sync::CancellationToken;
+
+use super::record::{CallRecord, milliseconds};
+use crate::audit::{Event, Who};
+use crate::base::locks::LockExt;
+use crate::exec::{Exited, Process, Running, Streams};
+
+#[derive(Debug, Default)]
+pub struct Activity {
+    next: AtomicU64,
+    commands: Mutex<Vec<Arc<RunningCommand>>>,
+    /// Commands that have just ended, while somebody watches: their output is asked for a moment after their start.
+    ended: Mutex<VecDeque<Arc<RunningCommand>>>,
+}
+
+/// How long, and how many of them, ended commands are kept for those who watch.
+const KEPT: Duration = Duration::from_secs(5);
+const MOST_KEPT: usize = 64;
+
+/// A command that runs, in a call or as a task.
+#[derive(Debug)]
+pub struct RunningCommand {
+    /// Unique in the server: `c1`.
+    pub id: String,
+    pub who: Arc<Who>,
+    pub command: String,
+    pub cwd: PathBuf,
+    pub description: Option<String>,
+    pub since: SystemTime,
+    pub process: Process,
+    pub streams: Streams,
+    task: Mutex<Option<String>>,
+    over: CancellationToken,
+    begun: Instant,
+}
+
+impl RunningCommand {
+    /// The id of the task that it has become.
+    pub fn task(&self) -> Option<String> {
+        self.task.locked().clone()
+    }
+
+    /// Waits until it has ended and its output is complete.
+    pub async fn over(&self) {
+        self.over.cancelled().await;
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.over.is_cancelled()
+    }
+
+    pub fn elapsed(&self) -> u64 {
+        milliseconds(self.begun)
+    }
+}
+
+/// What a command is for those who watch.
+#[derive(Clone, Debug)]
+pub struct About {
+    pub command: String,
+    pub cwd: PathBuf,
+    pub description: Option<String>,
+}
+
+/// Records the end of a command, and takes it off the list.
+#[derive(Debug)]
+pub struct Tracked {
+    activity: Arc<Activity>,
+    record: CallRecord,
+    command: Arc<RunningCommand>,
+    ended: bool,
+}
+
+impl Activity {
+    pub fn commands(&self) -> Vec<Arc<RunningCommand>> {
+        self.commands.locked().clone()
+    }
+
+    pub fn command(&self, id: &str) -> Option<Arc<RunningCommand>> {
+        self.commands.locked().iter().find(|command| command.id == id).cloned()
+    }
+
+    /// As [`Activity::command`], also for one that has just ended.
+    pub fn recent_command(&self, id: &str) -> Option<Arc<RunningCommand>> {
+        let ended = || self.ended.locked().iter().find(|command| command.id == id).cloned();
+        self.command(id).or_else(ended)
+    }
+
+    fn keep_for_a_moment(self: &Arc<Self>, command: Arc<RunningCommand>) {
+        let mut ended = self.ended.locked();
+        ended.push_back(command.clone());
+        if ended.len() > MOST_KEPT {
+            ended.pop_front();
+        }
+        let activity = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            activity.ended.locked().retain(|kept| !Arc::ptr_eq(kept, &command));
+        });
+    }
+
+    /// A command has started.
+    pub fn begin(self: &Arc<Self>, record: &CallRecord, about: About, running: &Running) -> Tracked {
+        let About { command, cwd, description } = about;
+        let id = format!("c{}", self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let command = Arc::new(RunningCommand {
+            id,
+            who: record.who().clone(),
+            command,
+            cwd,
+            description,
+            since: SystemTime::now(),
+            process: running.process.clone(),
+            streams: running.streams.clone(),
+            task: Mutex::default(),
+            over: CancellationToken::new(),
+            begun: Instant::now(),
+        });
+        self.commands.locked().push(command.clone());
+        record.add(Event::ProcessStart {
+            process: command.id.clone(),
+            pid: running.process.pid,
+            command: command.command.clone(),
+            cwd: command.cwd.clone(),
+            description: command.description.clone(),
+        });
+        Tracked { activity: self.clone(), record: record.clone(), command, ended: false }
+    }
+}
+
+impl Tracked {
+    /// The command goes on as a task. Its end is recorded when it comes.
+    pub fn becomes(self, task: &crate::exec::Task) {
+        *self.command.task.locked() = Some(task.id.clone());
+        self.record.add(Event::Background { process: self.command.id.clone(), task: task.id.clone() });
+        let process = task.process.clone();
+        tokio::spawn(async move {
+            let exited = process.exited().await;
+            self.command.streams.drain().await;
+            self.end(exited.as_ref(), None);
+        });
+    }
+
+    pub fn end(mut self, exited: Option<&Exited>, ended_by: Option<&'static str>) {
+        self.ended(exited.map(|exited| exited.status.code()), ended_by);
+    }
+
+    fn ended(&mut self, exit_code: Option<i32>, ended_by: Option<&'static str>) {
+        self.ended = true;
+        if self.record.is_watched() {
+            self.activity.keep_for_a_moment(self.command.clone());
+        }
+        self.command.over.cancel();
+        self.activity.commands.locked().retain(|command| !Arc::ptr_eq(command, &self.command));
+        let (stdout_bytes, stderr_bytes) = match &self.command.streams {
+            Streams::Pipes { stdout, stderr } => (stdout.get().spill.seen(), stderr.get().spill.seen()),
+            Streams::Terminal { raw, .. } => (raw.get().spill.seen(), 0),
+        };
+        let (process, milliseconds) = (self.command.id.clone(), self.command.elapsed());
+        let ended_by = ended_by.or_else(|| exit_code.is_none().then_some("lost"));
+        self.record.add(Event::ProcessExit { process, exit_code, ended_by, milliseconds, stdout_bytes, stderr_bytes });
+    }
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.ended(None, None);
+        }
+    }
+}
