@@ -15,11 +15,14 @@ mod beneath;
 pub mod caches;
 mod capabilities;
 pub mod cgroup;
+pub mod cleaning;
 pub mod explain;
 mod failure;
 pub mod git_config;
+pub mod home;
 mod landlock;
 pub mod limits;
+mod mount_table;
 mod mounts;
 pub mod namespaces;
 pub mod obstacles;
@@ -38,7 +41,7 @@ pub mod walk;
 pub use self::landlock::{
     keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,
 };
-pub use self::mounts::{hide, read_only};
+pub use self::mounts::{prepare_covers, put_up, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
 pub use restrict::{restrict, restrict_supervisor};

@@ -6,7 +6,8 @@
 //! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
 //!   wait for an answer.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
-//!   [`KeeperLife`] makes and replaces keepers, [`NameWatch`] looks after protected names.
+//!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
+//!   secret now, [`NameWatch`] looks after protected names.
 
 mod activity;
 mod asker;
@@ -16,6 +17,7 @@ pub mod command;
 mod context;
 mod disk_watch;
 mod enforcement;
+mod homes;
 mod hung_mounts;
 mod ids;
 mod instructions;
@@ -29,6 +31,7 @@ mod protected_names;
 mod questions;
 mod record;
 mod roots;
+mod secrets;
 mod server;
 mod session;
 mod shared_walks;
@@ -45,6 +48,7 @@ pub use clients::Clients;
 pub use command::Command;
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
+pub use homes::Homes;
 pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
@@ -58,6 +62,7 @@ pub use protected_names::ProtectedNames;
 pub use questions::{Approver, PATIENCE, Question, Questions, Settled, TooLate};
 pub use record::CallRecord;
 pub use roots::Roots;
+pub use secrets::Secrets;
 pub use server::{CallError, Server};
 pub use session::{Session, StoredOutput};
 pub use spare_keeper::SpareKeeper;

@@ -94,7 +94,7 @@ impl NameWatch {
                 let report = tokio::task::spawn_blocking(check).await.ok().flatten();
                 self.act_on(report.unwrap_or_default()).await.into_iter().for_each(|note| self.notes.add(note));
             }
-            self.keepers.hide_new_secrets().await;
+            self.keepers.look_after().await;
             tokio::time::sleep(BETWEEN_SWEEPS).await;
         }
     }

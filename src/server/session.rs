@@ -24,8 +24,8 @@ pub struct Session {
     /// Both the scope of the file tools and what commands may write are made from it.
     workplace: Mutex<Workplace>,
     deny: DenyGlobs,
-    /// Open directories, and whether `/tmp` is the session's own in it.
-    scope: Mutex<Option<(bool, Scope)>>,
+    /// Open directories, whether `/tmp` is the session's own in it, and which secrets it denies.
+    scope: Mutex<Option<(bool, u64, Scope)>>,
     seen_files: SeenFiles,
     profiles: Arc<Profiles>,
     keepers: Arc<KeeperLife>,
@@ -119,10 +119,11 @@ impl Session {
     pub fn scope(&self) -> Scope {
         let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
+        let number = self.profiles.secrets().now().number;
         let mut scope = self.scope.locked();
         match &*scope {
-            Some((known, scope)) if *known == private => scope.clone(),
-            _ => scope.insert((private, self.open_scope(&directories, private))).1.clone(),
+            Some((known, secrets, scope)) if (*known, *secrets) == (private, number) => scope.clone(),
+            _ => scope.insert((private, number, self.open_scope(&directories, private))).2.clone(),
         }
     }
 
@@ -132,7 +133,7 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.profiles.secrets_in(&self.workplace.locked().resolved());
+        let secrets = self.profiles.secrets_for_files(&self.workplace.locked().resolved());
         let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
@@ -171,8 +172,10 @@ impl Session {
 
     /// The keeper that runs commands in the scope as of now.
     pub async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
-        let scope = self.workplace().real_directories().await;
-        self.keepers.current(&scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
+        let workplace = self.workplace();
+        let scope = workplace.real_directories().await;
+        let project = workplace.real_project().await;
+        self.keepers.current(&project, &scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
     }
 
     pub fn keepers(&self) -> &KeeperLife {
