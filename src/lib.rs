@@ -11,6 +11,7 @@
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
 //! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
 //! - [`files`]: shows, edits, writes and searches the files in scope.
+//! - [`inventory`]: what programs outside the sandbox trust in the scope, compared after commands.
 //! - [`keeper`]: guard, keeper and reaper: the processes between the server and a command.
 //! - [`sandbox`]: what the kernel lets a session's commands do and see.
 //! - [`base`]: small things that several rooms use.
@@ -23,6 +24,7 @@ pub mod config;
 pub mod exec;
 pub mod files;
 pub mod gate;
+pub mod inventory;
 pub mod keeper;
 pub mod policy;
 pub mod reference;

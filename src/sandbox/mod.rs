@@ -6,32 +6,25 @@
 //! 3. The keeper restricts itself once, before it starts a command. [`mod@restrict`] is the list of the steps: [`limits`],
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
 //! 4. [`support`] tests from inside whether the promises hold.
-//! 5. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
-mod beneath;
 pub mod caches;
 mod capabilities;
 pub mod cgroup;
 pub mod explain;
 mod failure;
-pub mod git_config;
 mod landlock;
 pub mod limits;
 mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
-mod repair;
 mod restrict;
 mod seccomp;
 pub mod secrets;
-pub mod sentry;
 pub mod settings;
-mod snapshot;
 pub mod support;
-pub mod walk;
 
 pub use self::landlock::{shortcoming as landlock_shortcoming, version as landlock_version};
 pub use self::mounts::{hide, read_only};

@@ -2,10 +2,12 @@ use std::sync::{Arc, Mutex};
 
 use tokio_util::sync::CancellationToken;
 
+use super::keep_change::KeepChange;
 use super::{Asker, Client, OpenQuestion, ProgressSink, Server, Session, Stop, ToolError};
 use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
 use crate::gate::{Answer, Permitted, Question, Ruling};
+use crate::inventory::Undone;
 use crate::policy::Action;
 
 /// One request for a tool, as the transport understood it.
@@ -94,6 +96,13 @@ impl Context {
             session.approvals().take(&question, decision);
         }
         Ok(permitted)
+    }
+
+    /// Asks the person whether something that was undone may stay after all. Only while the call waits: a question that
+    /// answers the call would have the client repeat the call, and the command would run twice.
+    pub async fn wants(&self, session: &Session, undone: &Undone) -> bool {
+        let can_ask = matches!(self.asker, Asker::Now(_));
+        can_ask && undone.may_stay && self.permit(session, KeepChange::new(undone)).await.is_ok()
     }
 
     /// The named session of this client, or its default one.

@@ -42,11 +42,11 @@ impl KeeperLife {
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
-    /// read-only; it is told the level and whether the scope has changed.
+    /// read-only; it is told the level.
     pub async fn current(
         &self,
         scope: &[PathBuf],
-        protected: impl AsyncFnOnce(Level, bool) -> Vec<PathBuf>,
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
     ) -> Result<Arc<KeeperLink>, KeeperError> {
         let mut keepers = self.keepers.lock().await;
         // A wider scope would be out of the keeper's reach, a narrower one would be exceeded.
@@ -66,7 +66,7 @@ impl KeeperLife {
         let tmp = self.directory.temporary().map_err(no_tmp)?;
         let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
         let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
-        profile.protected = protected(profile.level, moved).await;
+        profile.protected = protected(profile.level).await;
         let keeper = Arc::new(self.spare.take_or_launch(profile).await?);
         keeper.count_in(self.profiles.totals());
         scope.clone_into(&mut keepers.scope);

@@ -1,0 +1,261 @@
+//! The watch over one directory of the scope, shared by all sessions that work there. One inventory for all of them: what
+//! the command of one session plants is not the person's own for another session.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::Notify;
+
+use super::NameWatch;
+use crate::base::locks::LockExt;
+use crate::inventory::{Care, Inventory, Report, Undone, Window};
+
+#[derive(Debug)]
+pub struct ScopeWatch {
+    root: PathBuf,
+    inventory: Mutex<Inventory>,
+    members: Mutex<Vec<Weak<NameWatch>>>,
+    activity: Mutex<Activity>,
+    /// What walks in the background found, for the next result.
+    pending: Mutex<Report>,
+    starting: tokio::sync::Mutex<()>,
+    walking: tokio::sync::Mutex<()>,
+    sweeping: AtomicBool,
+    settling: AtomicBool,
+    /// A call has ended, so the next walk is due.
+    due: Notify,
+}
+
+/// Since when commands may have been at work.
+#[derive(Debug, Default)]
+struct Activity {
+    /// In the near directories.
+    near: Option<SystemTime>,
+    /// In all others.
+    far: Option<SystemTime>,
+    /// How many commands have started.
+    started: u64,
+}
+
+/// Between two walks, at least. A large tree is not walked all the time.
+const PAUSE: Duration = Duration::from_secs(2);
+/// A walk holds the inventory no longer than this at a time, because commands wait for it.
+const SLICE: Duration = Duration::from_millis(1);
+/// The last walk, when a session is over.
+const LONGEST_LAST_WALK: Duration = Duration::from_mins(1);
+
+impl ScopeWatch {
+    pub fn new(root: &Path, inventory: Inventory, found: Report) -> Arc<Self> {
+        Arc::new(Self {
+            root: root.to_owned(),
+            inventory: Mutex::new(inventory),
+            members: Mutex::default(),
+            activity: Mutex::default(),
+            pending: Mutex::new(found),
+            starting: tokio::sync::Mutex::default(),
+            walking: tokio::sync::Mutex::default(),
+            sweeping: AtomicBool::new(false),
+            settling: AtomicBool::new(false),
+            due: Notify::new(),
+        })
+    }
+
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn join(&self, session: &Arc<NameWatch>) {
+        let mut members = self.members.locked();
+        members.retain(|member| member.strong_count() > 0 && !member.ptr_eq(&Arc::downgrade(session)));
+        members.push(Arc::downgrade(session));
+    }
+
+    pub fn members(&self) -> Vec<Arc<NameWatch>> {
+        self.members.locked().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// Sessions have worked here, and all of them have ended.
+    pub fn is_abandoned(&self) -> bool {
+        let members = self.members.locked();
+        !members.is_empty() && members.iter().all(|member| member.strong_count() == 0)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.members().iter().any(|member| member.is_running())
+    }
+
+    /// When the commands began that run now, or whose traces nobody has looked for yet.
+    pub fn busy_since(&self) -> Option<SystemTime> {
+        self.activity.locked().far
+    }
+
+    pub fn locked(&self) -> Vec<PathBuf> {
+        self.inventory.locked().locked()
+    }
+
+    /// A command is about to start. What has changed near at hand while none ran is the person's own.
+    pub async fn command_starts(self: &Arc<Self>) {
+        // Another command that starts meanwhile waits until the person's changes are known.
+        let _one_at_a_time = self.starting.lock().await;
+        let (idle, first) = {
+            let (mut activity, now) = (self.activity.locked(), SystemTime::now());
+            let (idle, first) = (activity.near.is_none(), activity.started == 0);
+            activity.near.get_or_insert(now);
+            activity.far.get_or_insert(now);
+            activity.started += 1;
+            (idle, first)
+        };
+        if idle {
+            let accept = move |inventory: &mut Inventory| {
+                if first {
+                    inventory.first_command_starts();
+                }
+                if inventory.is_same_near() { Report::default() } else { inventory.accept_near() }
+            };
+            let report = self.with(accept).await;
+            self.protect(&report).await;
+        }
+        if !self.sweeping.swap(true, Ordering::SeqCst) {
+            tokio::spawn(self.clone().sweep());
+        }
+    }
+
+    /// After a call: judges what commands did near at hand, and has the rest looked at in the background. Returns what was
+    /// found since the last call.
+    pub async fn look_near(self: &Arc<Self>) -> Report {
+        if self.check_near().await && !self.settling.swap(true, Ordering::SeqCst) {
+            tokio::spawn(self.clone().settle());
+        }
+        self.due.notify_one();
+        std::mem::take(&mut *self.pending.locked())
+    }
+
+    /// Looks again as soon as the last process is dead: from then on every change is the person's.
+    async fn settle(self: Arc<Self>) {
+        for member in self.members() {
+            member.idle().await;
+        }
+        self.settling.store(false, Ordering::SeqCst);
+        self.check_near().await;
+    }
+
+    /// Returns whether commands are still running.
+    async fn check_near(self: &Arc<Self>) -> bool {
+        let busy = self.is_busy();
+        let (near, started) = {
+            let activity = self.activity.locked();
+            (activity.near, activity.started)
+        };
+        let Some(since) = near else { return busy };
+        if !self.with(|inventory| inventory.is_same_near()).await {
+            let window = Window { since: Some(since), patient: false };
+            self.take(move |inventory| inventory.look_near(window)).await;
+        }
+        let mut activity = self.activity.locked();
+        if !busy && activity.started == started {
+            activity.near = None;
+        }
+        busy
+    }
+
+    /// Walks through everything: when a call has ended, while commands run, and until one walk has seen what the last of
+    /// them left.
+    async fn sweep(self: Arc<Self>) {
+        loop {
+            let _ = tokio::time::timeout(PAUSE, self.due.notified()).await;
+            let begun = Instant::now();
+            let (since, started) = {
+                let activity = self.activity.locked();
+                (activity.far, activity.started)
+            };
+            let busy = self.is_busy();
+            let window = Window { since, patient: busy };
+            self.walk(window).await;
+            if !busy && self.rest(started) {
+                return;
+            }
+            tokio::time::sleep(PAUSE.max(begun.elapsed() * 10)).await;
+        }
+    }
+
+    /// Ends the walks, unless a command has started meanwhile.
+    fn rest(&self, started: u64) -> bool {
+        let mut activity = self.activity.locked();
+        let over = activity.started == started;
+        if over {
+            (activity.near, activity.far) = (None, None);
+            self.sweeping.store(false, Ordering::SeqCst);
+        }
+        over
+    }
+
+    async fn walk(self: &Arc<Self>, window: Window) {
+        // A patient walk must not do the work of one that is not.
+        let _one_at_a_time = self.walking.lock().await;
+        self.take(move |inventory| inventory.begin_walk(window, Care::Contents)).await;
+        while !self.with(|inventory| inventory.walk_is_finished()).await {
+            self.take(move |inventory| inventory.walk(window, Instant::now() + SLICE)).await;
+        }
+    }
+
+    /// The last look, when a session is over and its processes are dead. Nobody can be asked any more.
+    pub async fn look_for_the_last_time(self: &Arc<Self>) -> Report {
+        if let Some(since) = self.busy_since() {
+            let window = Window { since: Some(since), patient: false };
+            let _ = tokio::time::timeout(LONGEST_LAST_WALK, self.walk(window)).await;
+        }
+        std::mem::take(&mut *self.pending.locked())
+    }
+
+    /// Keeps what a look found, for the next result.
+    async fn take(self: &Arc<Self>, look: impl FnOnce(&mut Inventory) -> Report + Send + 'static) {
+        let report = self.blocking(look).await;
+        if !report.is_empty() {
+            self.protect(&report).await;
+            self.pending.locked().add(report);
+        }
+    }
+
+    /// A file was written with the person's permission.
+    pub async fn written(self: &Arc<Self>, path: PathBuf) {
+        let report = self.blocking(move |inventory| inventory.written(&path)).await;
+        self.protect(&report).await;
+    }
+
+    /// The person wants what was undone.
+    pub async fn take_over(self: &Arc<Self>, undone: Undone) -> std::io::Result<()> {
+        let report = self.blocking(move |inventory| inventory.take_over(&undone)).await?;
+        self.protect(&report).await;
+        Ok(())
+    }
+
+    async fn protect(&self, report: &Report) {
+        if !report.protect.is_empty() {
+            for member in self.members() {
+                member.keepers().protect(&report.protect).await;
+            }
+        }
+    }
+
+    /// For quick work. A walk may hold the inventory for a while, and then a thread that may block waits for it.
+    async fn with<T: Send + 'static>(self: &Arc<Self>, work: impl FnOnce(&mut Inventory) -> T + Send + 'static) -> T {
+        if let Ok(mut inventory) = self.inventory.try_lock() {
+            return work(&mut inventory);
+        }
+        self.blocking(work).await
+    }
+
+    async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Inventory) -> T + Send + 'static,
+    ) -> T {
+        let watch = self.clone();
+        let done = tokio::task::spawn_blocking(move || work(&mut watch.inventory.locked())).await;
+        match done {
+            Ok(done) => done,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
