@@ -120,7 +120,7 @@ impl Inventory {
     pub fn is_same_near(&self) -> bool {
         let is_same =
             |(path, item): (&PathBuf, &Item)| item.is_same(&self.root, path, self.care_for(path, Care::Stamps));
-        self.near.iter().all(|path| self.tree.is_same(&self.root, path))
+        self.near.iter().all(|path| self.tree.is_same(&self.root, path) || !self.root.answers(path))
             && self.items.iter().filter(|(path, _)| self.is_near(path)).all(is_same)
     }
 

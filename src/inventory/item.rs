@@ -58,18 +58,19 @@ impl Item {
 
     /// Whether the stamps tell of no change.
     pub fn is_same(&self, root: &Root, path: &Path, care: Care) -> bool {
+        let same = |(path, entry): (&PathBuf, &Entry)| {
+            entry.settled && root.stamp(path) == Some(entry.stamp) || !root.answers(path)
+        };
         match care {
             Care::Identity => self.is_same_file(root, path),
-            Care::Stamps => {
-                self.entries.iter().all(|(path, entry)| entry.settled && root.stamp(path) == Some(entry.stamp))
-            }
+            Care::Stamps => self.entries.iter().all(same),
             Care::Contents => false,
         }
     }
 
     fn is_same_file(&self, root: &Root, path: &Path) -> bool {
         let known = self.entries.get(path).map(|entry| entry.stamp);
-        known.zip(root.stamp(path)).is_some_and(|(known, now)| known.is_same_file(&now))
+        known.zip(root.stamp(path)).is_some_and(|(known, now)| known.is_same_file(&now)) || !root.answers(path)
     }
 
     /// What differs now. Entries that only have a new stamp are brought up to date.
@@ -82,7 +83,7 @@ impl Item {
         for (path, entry) in &mut self.entries {
             let now = root.stamp(path);
             let trusted = entry.settled && (care != Care::Contents || entry.is_directory());
-            if trusted && now == Some(entry.stamp) {
+            if trusted && now == Some(entry.stamp) || !root.answers(path) {
                 continue;
             }
             let after = root.entry(path);

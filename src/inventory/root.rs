@@ -16,7 +16,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::entry::{Content, Entry, LARGEST, Stamp};
-use crate::base::random;
+use crate::base::{mounts, random};
 
 /// A directory of the scope. All paths that it takes are relative to it.
 #[derive(Debug)]
@@ -49,8 +49,16 @@ impl Root {
         &self.path
     }
 
+    /// Whether the file system of a path answers. What is on one that does not is neither gone nor changed.
+    pub fn answers(&self, path: &Path) -> bool {
+        mounts::answers(&self.path.join(path))
+    }
+
     /// What a path names now. Follows links on the way, but not the last: it serves to notice a change cheaply.
     pub fn stat(&self, path: &Path) -> io::Result<Stat> {
+        if !self.answers(path) {
+            return Err(Errno::HOSTDOWN.into());
+        }
         Ok(statat(&self.handle, here(path), AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
@@ -195,6 +203,9 @@ impl Root {
     }
 
     fn beneath(&self, path: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        if !self.answers(path) {
+            return Err(Errno::HOSTDOWN);
+        }
         // With O_PATH and O_NOFOLLOW the last name may be a link; it is opened itself.
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
         openat2(&self.handle, here(path), flags | OFlags::NOFOLLOW, Mode::empty(), resolve)

@@ -18,6 +18,9 @@ const MOST_NEAR: usize = 256;
 impl Inventory {
     /// Looks at one directory. Returns the directories in it that are new.
     pub(super) fn visit(&mut self, path: &Path, window: Window, report: &mut Report) -> Vec<PathBuf> {
+        if !self.root.answers(path) {
+            return Vec::new();
+        }
         match self.tree.look(&self.root, path) {
             Look::Gone => {
                 self.near.remove(path);
@@ -62,7 +65,7 @@ impl Inventory {
             let directory = *kind == FileType::Directory;
             if let Some(kind) = self.kind_of(&child, *kind, is_git) {
                 found.push((child, kind));
-            } else if directory && !(is_git && (name == "objects" || name == "lfs")) {
+            } else if directory && self.root.answers(&child) && !(is_git && (name == "objects" || name == "lfs")) {
                 let new = self.tree.enter(&self.root, &child, &listing.stamp, baseline);
                 let in_git = is_git || path.ends_with("modules") || path.ends_with("worktrees");
                 let near = hidden

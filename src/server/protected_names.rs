@@ -2,6 +2,7 @@
 //! session has a [`super::NameWatch`] that uses it.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
@@ -12,6 +13,7 @@ use super::scope_watch::ScopeWatch;
 use crate::base::locks::LockExt;
 use crate::base::protected_names::Names;
 use crate::base::search_path::variable;
+use crate::base::worker_threads;
 use crate::config::Config;
 use crate::inventory::{self, Inventory};
 use crate::sandbox::{Level, Mode};
@@ -24,7 +26,7 @@ pub struct ProtectedNames {
     watches: Mutex<HashMap<PathBuf, Arc<Cell>>>,
 }
 
-type Cell = OnceCell<Option<Arc<ScopeWatch>>>;
+type Cell = OnceCell<Arc<ScopeWatch>>;
 
 /// A first command waits so long for the first walk. The rest of a larger tree is walked in the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
@@ -70,8 +72,10 @@ impl ProtectedNames {
         for root in outermost {
             let cell = self.cell(root);
             let since = self.busy_since(root);
-            let watch = cell.get_or_init(|| self.begin(root.clone(), level == Level::Full, since)).await;
-            found.extend(watch.clone());
+            match cell.get_or_try_init(|| self.begin(root.clone(), level == Level::Full, since)).await {
+                Ok(watch) => found.push(watch.clone()),
+                Err(error) => tracing::warn!(%error, root = %root.display(), "protected names are not watched"),
+            }
         }
         found
     }
@@ -81,20 +85,13 @@ impl ProtectedNames {
         self.all().into_iter().filter(|watch| path.starts_with(watch.root())).collect()
     }
 
-    async fn begin(&self, root: PathBuf, mounted: bool, since: Option<SystemTime>) -> Option<Arc<ScopeWatch>> {
+    async fn begin(&self, root: PathBuf, mounted: bool, since: Option<SystemTime>) -> io::Result<Arc<ScopeWatch>> {
         let (names, home) = (self.names.clone(), self.home.clone());
         let take = move || {
             let begun = Inventory::begin(&root, names, home, mounted, since, Instant::now() + LONGEST_WAIT);
             begun.map(|(inventory, found)| ScopeWatch::new(&root, inventory, found))
         };
-        match tokio::task::spawn_blocking(take).await {
-            Ok(Ok(watch)) => Some(watch),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "protected names are not watched");
-                None
-            }
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
-        }
+        worker_threads::run(take).await.map_err(io::Error::other)?
     }
 
     /// When commands began to work in a directory that overlaps with this one. Then not all that stands there is the
@@ -107,16 +104,11 @@ impl ProtectedNames {
     fn cell(&self, root: &Path) -> Arc<Cell> {
         let mut watches = self.watches.locked();
         // A directory is forgotten when the sessions that worked there have ended.
-        watches.retain(|_, cell| Arc::strong_count(cell) > 1 || cell.get().is_none_or(is_in_use));
+        watches.retain(|_, cell| Arc::strong_count(cell) > 1 || cell.get().is_some_and(|watch| !watch.is_abandoned()));
         watches.entry(root.to_owned()).or_default().clone()
     }
 
     fn all(&self) -> Vec<Arc<ScopeWatch>> {
-        self.watches.locked().values().filter_map(|cell| cell.get().cloned().flatten()).collect()
+        self.watches.locked().values().filter_map(|cell| cell.get().cloned()).collect()
     }
-}
-
-#[expect(clippy::ref_option, reason = "this is what the cell holds")]
-fn is_in_use(watch: &Option<Arc<ScopeWatch>>) -> bool {
-    watch.as_ref().is_some_and(|watch| !watch.is_abandoned())
 }

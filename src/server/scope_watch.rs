@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 
 use super::NameWatch;
 use crate::base::locks::LockExt;
+use crate::base::worker_threads;
 use crate::inventory::{Care, Inventory, Report, Undone, Window};
 
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct ScopeWatch {
     walking: tokio::sync::Mutex<()>,
     sweeping: AtomicBool,
     settling: AtomicBool,
+    /// Something waits for a file system that has stopped answering while it was looked at, and holds the inventory.
+    stuck: AtomicBool,
     /// A call has ended, so the next walk is due.
     due: Notify,
 }
@@ -43,6 +46,8 @@ struct Activity {
 const PAUSE: Duration = Duration::from_secs(2);
 /// A walk holds the inventory no longer than this at a time, because commands wait for it.
 const SLICE: Duration = Duration::from_millis(1);
+/// Whatever takes longer waits for a file system that does not answer.
+const STUCK: Duration = Duration::from_secs(7);
 /// The last walk, when a session is over.
 const LONGEST_LAST_WALK: Duration = Duration::from_mins(1);
 
@@ -58,6 +63,7 @@ impl ScopeWatch {
             walking: tokio::sync::Mutex::default(),
             sweeping: AtomicBool::new(false),
             settling: AtomicBool::new(false),
+            stuck: AtomicBool::new(false),
             due: Notify::new(),
         })
     }
@@ -114,7 +120,7 @@ impl ScopeWatch {
                 }
                 if inventory.is_same_near() { Report::default() } else { inventory.accept_near() }
             };
-            let report = self.with(accept).await;
+            let report = self.with(accept).await.unwrap_or_default();
             self.protect(&report).await;
         }
         if !self.sweeping.swap(true, Ordering::SeqCst) {
@@ -149,9 +155,10 @@ impl ScopeWatch {
             (activity.near, activity.started)
         };
         let Some(since) = near else { return busy };
-        if !self.with(|inventory| inventory.is_same_near()).await {
-            let window = Window { since: Some(since), patient: false };
-            self.take(move |inventory| inventory.look_near(window)).await;
+        let Some(same) = self.with(|inventory| inventory.is_same_near()).await else { return busy };
+        let window = Window { since: Some(since), patient: false };
+        if !same && !self.take(move |inventory| inventory.look_near(window)).await {
+            return busy;
         }
         let mut activity = self.activity.locked();
         if !busy && activity.started == started {
@@ -172,8 +179,7 @@ impl ScopeWatch {
             };
             let busy = self.is_busy();
             let window = Window { since, patient: busy };
-            self.walk(window).await;
-            if !busy && self.rest(started) {
+            if self.walk(window).await && !busy && self.rest(started) {
                 return;
             }
             tokio::time::sleep(PAUSE.max(begun.elapsed() * 10)).await;
@@ -191,43 +197,48 @@ impl ScopeWatch {
         over
     }
 
-    async fn walk(self: &Arc<Self>, window: Window) {
+    /// Returns whether it came to its end.
+    async fn walk(self: &Arc<Self>, window: Window) -> bool {
         // A patient walk must not do the work of one that is not.
         let _one_at_a_time = self.walking.lock().await;
-        self.take(move |inventory| inventory.begin_walk(window, Care::Contents)).await;
-        while !self.with(|inventory| inventory.walk_is_finished()).await {
-            self.take(move |inventory| inventory.walk(window, Instant::now() + SLICE)).await;
+        let mut going = self.take(move |inventory| inventory.begin_walk(window, Care::Contents)).await;
+        while going && self.with(|inventory| inventory.walk_is_finished()).await == Some(false) {
+            going = self.take(move |inventory| inventory.walk(window, Instant::now() + SLICE)).await;
         }
+        going
     }
 
     /// The last look, when a session is over and its processes are dead. Nobody can be asked any more.
     pub async fn look_for_the_last_time(self: &Arc<Self>) -> Report {
         if let Some(since) = self.busy_since() {
             let window = Window { since: Some(since), patient: false };
-            let _ = tokio::time::timeout(LONGEST_LAST_WALK, self.walk(window)).await;
+            if tokio::time::timeout(LONGEST_LAST_WALK, self.walk(window)).await != Ok(true) {
+                tracing::warn!(scope = %self.root.display(), "the last look for planted files was not finished");
+            }
         }
         std::mem::take(&mut *self.pending.locked())
     }
 
-    /// Keeps what a look found, for the next result.
-    async fn take(self: &Arc<Self>, look: impl FnOnce(&mut Inventory) -> Report + Send + 'static) {
-        let report = self.blocking(look).await;
+    /// Keeps what a look found, for the next result. Returns whether there was a look.
+    async fn take(self: &Arc<Self>, look: impl FnOnce(&mut Inventory) -> Report + Send + 'static) -> bool {
+        let Some(report) = self.blocking(look).await else { return false };
         if !report.is_empty() {
             self.protect(&report).await;
             self.pending.locked().add(report);
         }
+        true
     }
 
     /// A file was written with the person's permission.
     pub async fn written(self: &Arc<Self>, path: PathBuf) {
         let report = self.blocking(move |inventory| inventory.written(&path)).await;
-        self.protect(&report).await;
+        self.protect(&report.unwrap_or_default()).await;
     }
 
     /// The person wants what was undone.
     pub async fn take_over(self: &Arc<Self>, undone: Undone) -> std::io::Result<()> {
-        let report = self.blocking(move |inventory| inventory.take_over(&undone)).await?;
-        self.protect(&report).await;
+        let report = self.blocking(move |inventory| inventory.take_over(&undone)).await;
+        self.protect(&report.unwrap_or_else(|| Err(std::io::ErrorKind::TimedOut.into()))?).await;
         Ok(())
     }
 
@@ -240,22 +251,29 @@ impl ScopeWatch {
     }
 
     /// For quick work. A walk may hold the inventory for a while, and then a thread that may block waits for it.
-    async fn with<T: Send + 'static>(self: &Arc<Self>, work: impl FnOnce(&mut Inventory) -> T + Send + 'static) -> T {
+    async fn with<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&mut Inventory) -> T + Send + 'static,
+    ) -> Option<T> {
         if let Ok(mut inventory) = self.inventory.try_lock() {
-            return work(&mut inventory);
+            return Some(work(&mut inventory));
         }
         self.blocking(work).await
     }
 
+    /// `None` if a file system does not answer. What there is to judge is judged when it does: until then, every change may
+    /// be the work of a command.
     async fn blocking<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Inventory) -> T + Send + 'static,
-    ) -> T {
-        let watch = self.clone();
-        let done = tokio::task::spawn_blocking(move || work(&mut watch.inventory.locked())).await;
-        match done {
-            Ok(done) => done,
-            Err(error) => std::panic::resume_unwind(error.into_panic()),
+    ) -> Option<T> {
+        if self.stuck.load(Ordering::SeqCst) && self.inventory.try_lock().is_err() {
+            return None;
         }
+        let watch = self.clone();
+        let work = worker_threads::run(move || work(&mut watch.inventory.locked()));
+        let done = tokio::time::timeout(STUCK, work).await;
+        self.stuck.store(done.is_err(), Ordering::SeqCst);
+        done.ok()?.ok()
     }
 }

@@ -108,8 +108,9 @@ fn invalid() -> io::Error {
 }
 
 fn packs_in(directory: &Path) -> Vec<Pack> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
-    let indexes = entries.filter(|path| path.extension().is_some_and(|extension| extension == "idx"));
+    let indexes = files::list(directory)
+        .map(|(path, _)| path)
+        .filter(|path| path.extension().is_some_and(|extension| extension == "idx"));
     indexes.filter_map(|path| Pack::open(&path).ok()).collect()
 }
 

@@ -34,9 +34,9 @@ pub fn tips(common: &Path, format: ObjectFormat, which: Which) -> Vec<ObjectId> 
             files_below(&common.join("refs"), &mut found);
             found.extend(["logs/HEAD", "logs/refs/stash"].map(|name| common.join(name)));
             heads(common, &mut found);
-            for entry in std::fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten() {
-                heads(&entry.path(), &mut found);
-                found.push(entry.path().join("logs/HEAD"));
+            for (worktree, _) in files::list(&common.join("worktrees")) {
+                heads(&worktree, &mut found);
+                found.push(worktree.join("logs/HEAD"));
             }
         }
         Which::Remotes => files_below(&common.join("refs/remotes"), &mut found),
@@ -56,18 +56,17 @@ pub fn tips(common: &Path, format: ObjectFormat, which: Which) -> Vec<ObjectId> 
 
 /// `HEAD`, `ORIG_HEAD`, `MERGE_HEAD` and the like.
 fn heads(directory: &Path, found: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    found.extend(entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with("HEAD")));
+    found.extend(files::list(directory).map(|(path, _)| path).filter(|path| path.to_string_lossy().ends_with("HEAD")));
 }
 
 fn files_below(directory: &Path, found: &mut Vec<PathBuf>) {
     let mut next = vec![directory.to_owned()];
     while let Some(directory) = next.pop() {
-        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => next.push(entry.path()),
-                Ok(kind) if kind.is_file() && found.len() < MOST => found.push(entry.path()),
-                _ => {}
+        for (path, kind) in files::list(&directory) {
+            if kind.is_dir() {
+                next.push(path);
+            } else if kind.is_file() && found.len() < MOST {
+                found.push(path);
             }
         }
     }

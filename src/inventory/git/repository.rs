@@ -31,13 +31,13 @@ impl Repository {
     /// The repository with this top directory.
     pub fn at(top: &Path) -> Option<Self> {
         let dot = top.join(".git");
-        let metadata = dot.symlink_metadata().ok()?;
-        let git = if metadata.is_file() { target(top, &files::read(&dot, LARGEST_CONFIG).ok()?)? } else { dot };
+        let git =
+            if files::metadata(&dot)?.is_file() { target(top, &files::read(&dot, LARGEST_CONFIG).ok()?)? } else { dot };
         let common = match files::read(&git.join("commondir"), LARGEST_CONFIG) {
             Ok(text) => lexical::normal(&git.join(path_of(&text))),
             Err(_) => git.clone(),
         };
-        git.join("HEAD").symlink_metadata().ok()?;
+        files::metadata(&git.join("HEAD"))?;
         Some(Self { top: top.to_owned(), git, common })
     }
 
