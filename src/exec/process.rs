@@ -164,9 +164,10 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
             () = life.closed() => return,
         };
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Exited { status, running }) => {
-                life.send_modify(|life| life.exited = Some(Exited { status, running }));
-            }
+            Ok(ReaperEvent::Exited { status, running, alone }) => life.send_modify(|life| {
+                life.exited = Some(Exited { status, running });
+                life.gone = alone;
+            }),
             Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
                 life.answers += 1;
                 life.input_wait = sleeps;

@@ -59,9 +59,13 @@ impl Stamp {
 
     /// When it was last changed or renamed, as late as that may have been.
     pub fn changed(&self) -> SystemTime {
+        self.changed_after() + TICK
+    }
+
+    /// The same, as early as that may have been.
+    pub fn changed_after(&self) -> SystemTime {
         let (seconds, nanoseconds) = self.changed;
-        let since = Duration::new(seconds.try_into().unwrap_or(0), nanoseconds);
-        SystemTime::UNIX_EPOCH + since + TICK
+        SystemTime::UNIX_EPOCH + Duration::new(seconds.try_into().unwrap_or(0), nanoseconds)
     }
 
     pub fn is_same_file(&self, other: &Self) -> bool {

@@ -14,7 +14,10 @@ use super::git::{ObjectFormat, index};
 use super::item::{Care, Item, Kind};
 use super::report::{Report, Undone};
 use super::root::Root;
+use super::suspects::Suspects;
 use super::tree::Tree;
+use super::window::Window;
+use crate::base::mounts;
 use crate::base::protected_names::Names;
 
 /// Everything protected below one directory of the scope, as it was last accepted.
@@ -42,23 +45,15 @@ pub struct Inventory {
     pub(super) trusted: HashSet<(PathBuf, Content)>,
     /// What was moved aside last, to keep one copy of it only.
     pub(super) moved: HashMap<PathBuf, Content>,
-    /// What a patient look would have undone.
-    pub(super) suspects: HashMap<PathBuf, Content>,
+    pub(super) suspects: Suspects,
     /// What is new and has not been accepted yet: a look was patient, or could not undo it.
     pub(super) waiting: HashMap<PathBuf, Kind>,
     /// How long the search through histories may take in the look under way.
     pub(super) patience: Instant,
-    /// Directories that the walk under way has still to look at.
+    /// Items that the walk under way has still to compare.
+    open_items: Vec<PathBuf>,
+    /// Directories that it has still to look at.
     open: Vec<PathBuf>,
-}
-
-/// Since when a command may have been at work.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Window {
-    /// `None`: no command has run since the last look, so every change is the person's.
-    pub since: Option<SystemTime>,
-    /// A command is still running and may be half-way through its work. What it has done is judged when it stays.
-    pub patient: bool,
 }
 
 const MOST_NEAR_ITEMS: usize = 256;
@@ -68,14 +63,14 @@ const LONGEST_NEAR: Duration = Duration::from_millis(50);
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 impl Inventory {
-    /// Begins with everything that exists, which is taken to be the person's own. With `since`, a command may have been at
-    /// work from then on, and what has come since is judged. The walk goes on later if it is not finished `until` then.
+    /// Begins with everything that exists, which is taken to be the person's own, except for what has come while a command
+    /// was at work. The walk goes on later if it is not finished `until` then.
     pub fn begin(
         root: &Path,
         names: Arc<Names>,
         home: Option<PathBuf>,
         mounted: bool,
-        since: Option<SystemTime>,
+        window: &Window,
         until: Instant,
     ) -> io::Result<(Self, Report)> {
         let mut inventory = Self {
@@ -93,16 +88,17 @@ impl Inventory {
             histories: HashMap::new(),
             trusted: HashSet::new(),
             moved: HashMap::new(),
-            suspects: HashMap::new(),
+            suspects: Suspects::default(),
             waiting: HashMap::new(),
             patience: until,
+            open_items: Vec::new(),
             open: vec![PathBuf::new()],
         };
-        if let Some(repository) = Repository::around(root).filter(|_| since.is_none()) {
+        if let Some(repository) = Repository::around(root).filter(|_| window.is_idle()) {
             inventory.remember(&repository);
             inventory.note_tracked(&repository);
         }
-        let report = inventory.walk(Window { since, patient: false }, until);
+        let report = inventory.walk(window, until);
         Ok((inventory, report))
     }
 
@@ -120,7 +116,8 @@ impl Inventory {
     pub fn is_same_near(&self) -> bool {
         let is_same =
             |(path, item): (&PathBuf, &Item)| item.is_same(&self.root, path, self.care_for(path, Care::Stamps));
-        self.near.iter().all(|path| self.tree.is_same(&self.root, path) || !self.root.answers(path))
+        self.waiting.is_empty()
+            && self.near.iter().all(|path| self.tree.is_same(&self.root, path) || !self.root.answers(path))
             && self.items.iter().filter(|(path, _)| self.is_near(path)).all(is_same)
     }
 
@@ -131,14 +128,20 @@ impl Inventory {
 
     /// Takes everything near at hand to be the person's own. Returns what has to become read-only.
     pub fn accept_near(&mut self) -> Report {
-        self.look_near(Window::default())
+        self.look_near(&Window::default())
     }
 
     /// Looks at the near directories and judges what has changed since a command may have been at work.
-    pub fn look_near(&mut self, window: Window) -> Report {
+    pub fn look_near(&mut self, window: &Window) -> Report {
         self.patience = Instant::now() + LONGEST_SEARCH;
         let mut report = Report::default();
         let end = Instant::now() + LONGEST_NEAR;
+        if !window.patient {
+            self.suspects.clear();
+        }
+        if !window.is_idle() {
+            self.check_waiting(window, &mut report);
+        }
         let mut new = Vec::new();
         for path in self.near.iter().cloned().collect::<Vec<_>>() {
             new.extend(self.visit(&path, window, &mut report));
@@ -156,34 +159,42 @@ impl Inventory {
     }
 
     /// Walks on through the whole tree. Whether the walk is finished tells [`Inventory::walk_is_finished`].
-    pub fn walk(&mut self, window: Window, until: Instant) -> Report {
+    pub fn walk(&mut self, window: &Window, until: Instant) -> Report {
         self.patience = Instant::now() + LONGEST_SEARCH;
         let mut report = Report::default();
-        while let Some(path) = self.open.pop() {
-            self.visit(&path, window, &mut report);
-            let below = self.tree.children(&path).into_iter().map(|name| path.join(name));
-            self.open.extend(below);
+        loop {
+            if let Some(path) = self.open_items.pop() {
+                self.check_item(&path, Care::Contents, window, &mut report);
+            } else if let Some(path) = self.open.pop() {
+                self.visit(&path, window, &mut report);
+                let below = self.tree.children(&path).into_iter().map(|name| path.join(name));
+                self.open.extend(below);
+            } else {
+                return report;
+            }
             if Instant::now() > until {
-                break;
+                return report;
             }
         }
-        report
     }
 
     pub fn walk_is_finished(&self) -> bool {
-        self.open.is_empty()
+        self.open_items.is_empty() && self.open.is_empty()
     }
 
     /// Begins a new walk, which compares every item thoroughly first.
-    pub fn begin_walk(&mut self, window: Window, care: Care) -> Report {
+    pub fn begin_walk(&mut self, window: &Window) -> Report {
         self.patience = Instant::now() + LONGEST_SEARCH;
         let mut report = Report::default();
-        self.open = vec![PathBuf::new()];
         self.check_waiting(window, &mut report);
-        for path in self.items.keys().cloned().collect::<Vec<_>>() {
-            self.check_item(&path, care, window, &mut report);
-        }
+        self.open_items = self.items.keys().rev().cloned().collect();
+        self.open = vec![PathBuf::new()];
         report
+    }
+
+    /// Whether a patient look has left something for the next one.
+    pub fn has_suspects(&self) -> bool {
+        !self.suspects.is_empty()
     }
 
     /// A file was written with the person's permission: it is accepted as it is.
@@ -201,7 +212,7 @@ impl Inventory {
             report.protect.extend(self.locked_in(&known));
             return report;
         }
-        self.visit_only(relative, Window::default(), &mut report);
+        self.visit_only(relative, &Window::default(), &mut report);
         report
     }
 
@@ -223,7 +234,7 @@ impl Inventory {
         }
         self.moved.remove(&undone.relative);
         // Found again, it is compared with what the person was shown: the same content is trusted now, other is not.
-        let window = Window { since: Some(SystemTime::UNIX_EPOCH), patient: false };
+        let window = &Window::since(SystemTime::UNIX_EPOCH);
         match self.items.keys().find(|path| undone.relative.starts_with(path)).cloned() {
             Some(item) => self.check_item(&item, Care::Contents, window, &mut report),
             None => self.visit_only(&undone.relative, window, &mut report),
@@ -236,8 +247,8 @@ impl Inventory {
         Ok(report)
     }
 
-    /// Only a walk does this: its window goes back to when the items were found.
-    fn check_waiting(&mut self, window: Window, report: &mut Report) {
+    /// The window goes back to when the items were found.
+    fn check_waiting(&mut self, window: &Window, report: &mut Report) {
         for (path, kind) in std::mem::take(&mut self.waiting) {
             if !self.items.contains_key(&path) {
                 self.check_new(&path, kind, window, report);
@@ -309,8 +320,16 @@ impl Inventory {
         }
     }
 
+    /// Whether a command can have made a change. `replaced` says that the path names another file than before.
+    pub(super) fn is_covered(&self, path: &Path, now: Option<&Stamp>, replaced: bool, window: &Window) -> bool {
+        // The clock of another machine may be ahead of ours.
+        let exact = now.filter(|_| !mounts::may_hang(self.root.path()));
+        let earliest = exact.map_or(SystemTime::UNIX_EPOCH, Stamp::changed_after);
+        window.covers(earliest, self.arrived(path, now, replaced))
+    }
+
     /// When something can have come to a path, at the latest. `replaced` says that the path names another file than before.
-    pub(super) fn arrived(&self, path: &Path, now: Option<&Stamp>, replaced: bool) -> SystemTime {
+    fn arrived(&self, path: &Path, now: Option<&Stamp>, replaced: bool) -> SystemTime {
         let parent = path.parent().unwrap_or(Path::new(""));
         let mut latest = self.tree.arrived(parent).max(now.map_or(SystemTime::UNIX_EPOCH, Stamp::changed));
         if replaced || now.is_none() {

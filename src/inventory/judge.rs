@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use super::entry::{Content, Entry};
 use super::git::repository::{Repository, path_of, target};
 use super::git::{config, harmless};
-use super::inventory::{Inventory, Window};
+use super::inventory::Inventory;
 use super::item::{Care, Change, Item, Kind};
 use super::report::Report;
 use super::trust::Holder;
+use super::window::Window;
 use crate::base::lexical;
 
 enum Verdict {
@@ -34,7 +35,7 @@ fn reject(because: impl Into<String>) -> Verdict {
 
 impl Inventory {
     /// Judges something protected that the inventory does not know.
-    pub(super) fn check_new(&mut self, path: &Path, kind: Kind, window: Window, report: &mut Report) {
+    pub(super) fn check_new(&mut self, path: &Path, kind: Kind, window: &Window, report: &mut Report) {
         let mut item = Item::read(&self.root, path, kind);
         let mut rejected: BTreeMap<PathBuf, (Entry, String)> = BTreeMap::new();
         let (mut accepted, mut own) = (0, false);
@@ -58,6 +59,7 @@ impl Inventory {
             self.waiting.insert(path.to_owned(), kind);
             return;
         }
+        self.suspects.remove(path);
         if accepted == 0 && !rejected.is_empty() && kind == Kind::Name && item.entries.len() > 1 {
             let because = rejected.into_values().next().map(|(_, because)| because).unwrap_or_default();
             let found = item.entries.into_iter().collect();
@@ -68,8 +70,10 @@ impl Inventory {
             return report.undone.push(undone);
         }
         // A directory is the person's if a file in it is, or if it came while no command ran.
-        let own_directories =
-            own || accepted == 0 && rejected.is_empty() && self.is_persons(path, item.entries.get(path), window);
+        let own_directories = own
+            || accepted == 0
+                && rejected.is_empty()
+                && !self.is_covered(path, item.entries.get(path).map(|entry| &entry.stamp), true, window);
         for (path, entry) in &mut item.entries {
             entry.own |= own_directories && entry.is_directory();
             if entry.own {
@@ -92,7 +96,7 @@ impl Inventory {
     }
 
     /// Compares something that the inventory knows, and judges what has changed.
-    pub(super) fn check_item(&mut self, path: &Path, care: Care, window: Window, report: &mut Report) {
+    pub(super) fn check_item(&mut self, path: &Path, care: Care, window: &Window, report: &mut Report) {
         let care = self.care_for(path, care);
         let Some(item) = self.items.get_mut(path) else { return };
         let (kind, changes) = (item.kind, item.changes(&self.root, path, care));
@@ -124,6 +128,7 @@ impl Inventory {
                     if self.waits(&change.path, change.after.as_ref(), window) {
                         continue;
                     }
+                    self.suspects.remove(&change.path);
                     let found = change.after.map(|after| (change.path.clone(), after)).into_iter().collect();
                     let (undone, version) = self.undo(&change.path, kind, because, found, before);
                     report.undone.push(undone);
@@ -145,14 +150,11 @@ impl Inventory {
         }
     }
 
-    fn judge(&mut self, kind: Kind, change: &Change, window: Window) -> Verdict {
+    fn judge(&mut self, kind: Kind, change: &Change, window: &Window) -> Verdict {
         let Change { path, before, after } = change;
         let same_file =
             before.as_ref().zip(after.as_ref()).is_some_and(|(before, after)| before.stamp.is_same_file(&after.stamp));
-        if window
-            .since
-            .is_none_or(|since| self.arrived(path, after.as_ref().map(|after| &after.stamp), !same_file) < since)
-        {
+        if !self.is_covered(path, after.as_ref().map(|after| &after.stamp), !same_file, window) {
             return OWN;
         }
         let Some(after) = after else { return self.judge_removal(path, before.as_ref()) };
@@ -255,17 +257,6 @@ impl Inventory {
             Content::Directory | Content::Unknown(_) => false,
         };
         if fine { ACCEPT } else { reject("a command may not make git use a directory that is not watched") }
-    }
-
-    /// Whether a patient look leaves it for the next one.
-    fn waits(&mut self, path: &Path, found: Option<&Entry>, window: Window) -> bool {
-        let content = found.map_or(Content::Unknown("is gone"), |found| found.content.clone());
-        window.patient && self.suspects.insert(path.to_owned(), content.clone()) != Some(content)
-    }
-
-    fn is_persons(&self, path: &Path, found: Option<&Entry>, window: Window) -> bool {
-        let stamp = found.map(|found| found.stamp);
-        window.since.is_none_or(|since| self.arrived(path, stamp.as_ref(), true) < since)
     }
 }
 

@@ -4,8 +4,9 @@
 //! 1. [`tree`] remembers the directories and reads again those that have changed. [`survey`] finds protected names in them,
 //!    and whatever git would take for a repository.
 //! 2. [`item`] compares what stands there with what is known of it.
-//! 3. [`judge`] accepts a change or has it undone ([`undo`]). [`trust`] and [`git`] say which content may stand: the person's own, and what
-//!    the repository held when the session began.
+//! 3. [`judge`] accepts a change or has it undone ([`undo`]). [`window`] tells when a command can have made it, [`trust`] and
+//!    [`git`] which content may stand: the person's own, and what the repository held when the session began.
+//!    [`suspects`] gives a command that still runs a little time.
 //! 4. [`report`] tells the agent, and what to ask the person.
 //!
 //! No async and no logging. [`root`] is the only file that changes anything on disk.
@@ -19,13 +20,15 @@ mod judge;
 pub mod report;
 mod root;
 mod survey;
+mod suspects;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod trust;
 mod undo;
+mod window;
 
 pub use git::git_role;
-pub use inventory::{Inventory, Window};
-pub use item::Care;
+pub use inventory::Inventory;
 pub use report::{Report, Undone};
+pub use window::{Span, Window};

@@ -6,18 +6,19 @@ use rustix::fs::FileType;
 
 use super::git::programs::{From, Named, named};
 use super::git::repository::Repository;
-use super::inventory::{Inventory, Window};
+use super::inventory::Inventory;
 use super::item::Kind;
 use super::report::Report;
 use super::root::Listing;
 use super::tree::Look;
+use super::window::Window;
 
 /// Directories that are looked at at once, at most.
 const MOST_NEAR: usize = 256;
 
 impl Inventory {
     /// Looks at one directory. Returns the directories in it that are new.
-    pub(super) fn visit(&mut self, path: &Path, window: Window, report: &mut Report) -> Vec<PathBuf> {
+    pub(super) fn visit(&mut self, path: &Path, window: &Window, report: &mut Report) -> Vec<PathBuf> {
         if !self.root.answers(path) {
             return Vec::new();
         }
@@ -32,7 +33,7 @@ impl Inventory {
     }
 
     /// Judges what stands at a path or above it, and nothing else.
-    pub(super) fn visit_only(&mut self, path: &Path, window: Window, report: &mut Report) {
+    pub(super) fn visit_only(&mut self, path: &Path, window: &Window, report: &mut Report) {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
         for directory in above {
@@ -51,10 +52,10 @@ impl Inventory {
     }
 
     /// Finds what is protected in a directory, and judges it if it is new.
-    fn survey(&mut self, path: &Path, listing: &Listing, window: Window, report: &mut Report) -> Vec<PathBuf> {
+    fn survey(&mut self, path: &Path, listing: &Listing, window: &Window, report: &mut Report) -> Vec<PathBuf> {
         let is_git = is_git_directory(listing);
         let has_git = listing.has(".git");
-        let baseline = window.since.is_none();
+        let baseline = window.is_idle();
         if has_git {
             self.find_repository(path, baseline);
         }

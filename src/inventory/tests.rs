@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::entry::TICK;
 use super::git::tests::Repository;
-use super::{Care, Inventory, Report, Undone, Window};
+use super::{Inventory, Report, Undone, Window};
 use crate::base::protected_names::Names;
 
 /// A project, and the inventory of it.
@@ -22,28 +22,28 @@ impl Scene {
         let names = [".git/hooks", ".envrc", ".claude", ".vscode/tasks.json"].map(str::to_owned);
         let root = repository.path().canonicalize().unwrap();
         let until = Instant::now() + Duration::from_mins(1);
-        let begun = Inventory::begin(&root, Arc::new(Names::new(&names)), None, mounted, None, until);
+        let begun = Inventory::begin(&root, Arc::new(Names::new(&names)), None, mounted, &Window::default(), until);
         let (inventory, report) = begun.unwrap();
         assert!(report.undone.is_empty() && inventory.walk_is_finished());
         Self { repository, inventory, since: SystemTime::now() }
     }
 
     fn window(&self) -> Window {
-        Window { since: Some(self.since), patient: false }
+        Window::since(self.since)
     }
 
     fn near(&mut self) -> Vec<String> {
         let window = self.window();
-        said(&self.inventory.look_near(window))
+        said(&self.inventory.look_near(&window))
     }
 
     fn everywhere(&mut self) -> Vec<String> {
         let window = self.window();
-        self.walk(window)
+        self.walk(&window)
     }
 
-    fn walk(&mut self, window: Window) -> Vec<String> {
-        let mut report = self.inventory.begin_walk(window, Care::Contents);
+    fn walk(&mut self, window: &Window) -> Vec<String> {
+        let mut report = self.inventory.begin_walk(window);
         // In steps as small as possible: a walk goes on where it stopped.
         while !self.inventory.walk_is_finished() {
             report.add(self.inventory.walk(window, Instant::now()));
@@ -174,6 +174,7 @@ fn a_tracked_file_may_become_what_the_repository_held() {
     scene.repository.git(&["rm", "-q", ".envrc"]);
     assert_eq!((scene.near(), scene.read(".envrc")), (vec![], None));
     scene.repository.git(&["reset", "-q", "--hard", "main"]);
+    assert_eq!(scene.near(), Vec::<String>::new());
     std::fs::remove_file(scene.path(".envrc")).unwrap();
     assert_eq!((scene.near().len(), scene.read(".envrc")), (1, Some("one".to_owned())));
 }
@@ -203,7 +204,7 @@ fn what_the_person_takes_over_stays() {
     scene.write(".claude/a", "new");
     scene.write(".claude/b", "new");
     let window = scene.window();
-    let report = scene.inventory.look_near(window);
+    let report = scene.inventory.look_near(&window);
     assert_eq!(report.undone.len(), 2);
     assert_eq!((scene.read(".envrc"), scene.read(".claude/a")), (Some("one".to_owned()), None));
     for undone in &report.undone {
@@ -223,7 +224,7 @@ fn a_patient_look_undoes_what_stays() {
     let mut scene = Scene::new(true, |repository| repository.commit(".envrc", "one"));
     scene.write(".envrc", "half");
     scene.write("new/.envrc", "evil");
-    let patient = Window { patient: true, ..scene.window() };
+    let patient = &Window { patient: true, ..scene.window() };
     assert_eq!(scene.walk(patient), Vec::<String>::new());
     scene.write(".envrc", "one");
     assert_eq!(scene.walk(patient).len(), 1);

@@ -90,7 +90,8 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
         loop {
             match processes::wait_any() {
                 Waited::Ended { pid, status } if pid == command => {
-                    report(control, &ReaperEvent::Exited { status, running: living_after_exit() });
+                    let (running, alone) = living_after_exit();
+                    report(control, &ReaperEvent::Exited { status, running, alone });
                 }
                 Waited::Ended { .. } | Waited::Stopped { .. } => {}
                 Waited::NoneYet => break,
@@ -111,12 +112,13 @@ fn let_the_server_run_first(control: &OwnedFd) {
     descriptors::wait_for(&[(control.as_fd(), PollFlags::IN)], Some(MOMENT_MILLIS));
 }
 
-/// The descendants that outlive the command. Most commands leave none, and then we need not read `/proc`.
-fn living_after_exit() -> Vec<i32> {
+/// The descendants that outlive the command, and whether there is certainly none. Most commands leave none, and then we
+/// need not read `/proc`. A process that forks all the time may be missed there.
+fn living_after_exit() -> (Vec<i32>, bool) {
     match processes::wait_any() {
-        Waited::NoChildren => Vec::new(),
+        Waited::NoChildren => (Vec::new(), true),
         Waited::NoneYet | Waited::Ended { .. } | Waited::Stopped { .. } => {
-            descendants::living().into_iter().map(|member| member.pid).collect()
+            (descendants::living().into_iter().map(|member| member.pid).collect(), false)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 
@@ -15,7 +15,7 @@ use crate::base::protected_names::Names;
 use crate::base::search_path::variable;
 use crate::base::worker_threads;
 use crate::config::Config;
-use crate::inventory::{self, Inventory};
+use crate::inventory::{self, Inventory, Span, Window};
 use crate::sandbox::{Level, Mode};
 
 #[derive(Debug)]
@@ -71,8 +71,8 @@ impl ProtectedNames {
         let mut found = Vec::new();
         for root in outermost {
             let cell = self.cell(root);
-            let since = self.busy_since(root);
-            match cell.get_or_try_init(|| self.begin(root.clone(), level == Level::Full, since)).await {
+            let window = Window { busy: self.spans(root), patient: false };
+            match cell.get_or_try_init(|| self.begin(root.clone(), level == Level::Full, window)).await {
                 Ok(watch) => found.push(watch.clone()),
                 Err(error) => tracing::warn!(%error, root = %root.display(), "protected names are not watched"),
             }
@@ -85,20 +85,20 @@ impl ProtectedNames {
         self.all().into_iter().filter(|watch| path.starts_with(watch.root())).collect()
     }
 
-    async fn begin(&self, root: PathBuf, mounted: bool, since: Option<SystemTime>) -> io::Result<Arc<ScopeWatch>> {
+    async fn begin(&self, root: PathBuf, mounted: bool, window: Window) -> io::Result<Arc<ScopeWatch>> {
         let (names, home) = (self.names.clone(), self.home.clone());
         let take = move || {
-            let begun = Inventory::begin(&root, names, home, mounted, since, Instant::now() + LONGEST_WAIT);
+            let begun = Inventory::begin(&root, names, home, mounted, &window, Instant::now() + LONGEST_WAIT);
             begun.map(|(inventory, found)| ScopeWatch::new(&root, inventory, found))
         };
         worker_threads::run(take).await.map_err(io::Error::other)?
     }
 
-    /// When commands began to work in a directory that overlaps with this one. Then not all that stands there is the
-    /// person's own.
-    fn busy_since(&self, root: &Path) -> Option<SystemTime> {
+    /// When commands were at work in a directory that overlaps with this one. Then not all that stands there is the person's
+    /// own.
+    fn spans(&self, root: &Path) -> Vec<Span> {
         let overlaps = |watch: &Arc<ScopeWatch>| watch.root().starts_with(root) || root.starts_with(watch.root());
-        self.all().iter().filter(|watch| overlaps(watch)).filter_map(|watch| watch.busy_since()).min()
+        self.all().into_iter().filter(overlaps).flat_map(|watch| watch.spans()).collect()
     }
 
     fn cell(&self, root: &Path) -> Arc<Cell> {

@@ -4,14 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
 use super::NameWatch;
 use crate::base::locks::LockExt;
 use crate::base::worker_threads;
-use crate::inventory::{Care, Inventory, Report, Undone, Window};
+use crate::inventory::{Inventory, Report, Span, Undone, Window};
 
 #[derive(Debug)]
 pub struct ScopeWatch {
@@ -31,13 +31,13 @@ pub struct ScopeWatch {
     due: Notify,
 }
 
-/// Since when commands may have been at work.
+/// When commands may have been at work.
 #[derive(Debug, Default)]
 struct Activity {
-    /// In the near directories.
-    near: Option<SystemTime>,
-    /// In all others.
-    far: Option<SystemTime>,
+    /// Since the last walk that saw everything they left.
+    window: Window,
+    /// A command has started since the last look at the near directories, or still runs.
+    near: bool,
     /// How many commands have started.
     started: u64,
 }
@@ -46,6 +46,8 @@ struct Activity {
 const PAUSE: Duration = Duration::from_secs(2);
 /// A walk holds the inventory no longer than this at a time, because commands wait for it.
 const SLICE: Duration = Duration::from_millis(1);
+/// Between two looks at what may be half done.
+const AGAIN: Duration = Duration::from_millis(100);
 /// Whatever takes longer waits for a file system that does not answer.
 const STUCK: Duration = Duration::from_secs(7);
 /// The last walk, when a session is over.
@@ -92,9 +94,26 @@ impl ScopeWatch {
         self.members().iter().any(|member| member.is_running())
     }
 
-    /// When the commands began that run now, or whose traces nobody has looked for yet.
-    pub fn busy_since(&self) -> Option<SystemTime> {
-        self.activity.locked().far
+    /// When the commands ran that run now, or whose traces nobody has looked for yet.
+    pub fn spans(&self) -> Vec<Span> {
+        self.activity.locked().window.busy.clone()
+    }
+
+    /// For a look that begins now. Whoever calls it holds the inventory, and a command that starts waits for that: so a look
+    /// that is not patient never meets a command half-way through its work.
+    fn window(&self) -> Window {
+        let patient = self.note_idle();
+        Window { patient, ..self.activity.locked().window.clone() }
+    }
+
+    /// Notes the time if nothing runs any more. Returns whether something does.
+    fn note_idle(&self) -> bool {
+        let mut activity = self.activity.locked();
+        let busy = self.is_busy();
+        if !busy {
+            activity.window.close();
+        }
+        busy
     }
 
     pub fn locked(&self) -> Vec<PathBuf> {
@@ -106,23 +125,21 @@ impl ScopeWatch {
         // Another command that starts meanwhile waits until the person's changes are known.
         let _one_at_a_time = self.starting.lock().await;
         let (idle, first) = {
-            let (mut activity, now) = (self.activity.locked(), SystemTime::now());
-            let (idle, first) = (activity.near.is_none(), activity.started == 0);
-            activity.near.get_or_insert(now);
-            activity.far.get_or_insert(now);
+            let mut activity = self.activity.locked();
+            let (idle, first) = (!activity.near, activity.started == 0);
+            activity.window.open();
+            activity.near = true;
             activity.started += 1;
             (idle, first)
         };
-        if idle {
-            let accept = move |inventory: &mut Inventory| {
-                if first {
-                    inventory.first_command_starts();
-                }
-                if inventory.is_same_near() { Report::default() } else { inventory.accept_near() }
-            };
-            let report = self.with(accept).await.unwrap_or_default();
-            self.protect(&report).await;
-        }
+        let accept = move |inventory: &mut Inventory| {
+            if first {
+                inventory.first_command_starts();
+            }
+            if !idle || inventory.is_same_near() { Report::default() } else { inventory.accept_near() }
+        };
+        let report = self.with(accept).await.unwrap_or_default();
+        self.protect(&report).await;
         if !self.sweeping.swap(true, Ordering::SeqCst) {
             tokio::spawn(self.clone().sweep());
         }
@@ -149,22 +166,36 @@ impl ScopeWatch {
 
     /// Returns whether commands are still running.
     async fn check_near(self: &Arc<Self>) -> bool {
-        let busy = self.is_busy();
         let (near, started) = {
             let activity = self.activity.locked();
             (activity.near, activity.started)
         };
-        let Some(since) = near else { return busy };
-        let Some(same) = self.with(|inventory| inventory.is_same_near()).await else { return busy };
-        let window = Window { since: Some(since), patient: false };
-        if !same && !self.take(move |inventory| inventory.look_near(window)).await {
-            return busy;
+        if !near {
+            return self.is_busy();
         }
+        let mut looked = self.look_once().await;
+        if looked && self.with(|inventory| inventory.has_suspects()).await == Some(true) {
+            // Another command may be half-way through its work.
+            tokio::time::sleep(AGAIN).await;
+            looked = self.look_once().await;
+        }
+        let busy = self.is_busy();
         let mut activity = self.activity.locked();
-        if !busy && activity.started == started {
-            activity.near = None;
+        if looked && !busy && activity.started == started {
+            activity.near = false;
         }
         busy
+    }
+
+    /// Looks at the near directories, if anything has changed there. Returns whether that was possible.
+    async fn look_once(self: &Arc<Self>) -> bool {
+        self.note_idle();
+        let watch = self.clone();
+        match self.with(|inventory| inventory.is_same_near()).await {
+            Some(true) => true,
+            Some(false) => self.take(move |inventory| inventory.look_near(&watch.window())).await,
+            None => false,
+        }
     }
 
     /// Walks through everything: when a call has ended, while commands run, and until one walk has seen what the last of
@@ -172,14 +203,8 @@ impl ScopeWatch {
     async fn sweep(self: Arc<Self>) {
         loop {
             let _ = tokio::time::timeout(PAUSE, self.due.notified()).await;
-            let begun = Instant::now();
-            let (since, started) = {
-                let activity = self.activity.locked();
-                (activity.far, activity.started)
-            };
-            let busy = self.is_busy();
-            let window = Window { since, patient: busy };
-            if self.walk(window).await && !busy && self.rest(started) {
+            let (begun, started, busy) = (Instant::now(), self.activity.locked().started, self.is_busy());
+            if self.walk().await && !busy && self.rest(started) {
                 return;
             }
             tokio::time::sleep(PAUSE.max(begun.elapsed() * 10)).await;
@@ -191,30 +216,29 @@ impl ScopeWatch {
         let mut activity = self.activity.locked();
         let over = activity.started == started;
         if over {
-            (activity.near, activity.far) = (None, None);
+            activity.near = false;
+            activity.window = Window::default();
             self.sweeping.store(false, Ordering::SeqCst);
         }
         over
     }
 
     /// Returns whether it came to its end.
-    async fn walk(self: &Arc<Self>, window: Window) -> bool {
-        // A patient walk must not do the work of one that is not.
+    async fn walk(self: &Arc<Self>) -> bool {
         let _one_at_a_time = self.walking.lock().await;
-        let mut going = self.take(move |inventory| inventory.begin_walk(window, Care::Contents)).await;
+        let watch = self.clone();
+        let mut going = self.take(move |inventory| inventory.begin_walk(&watch.window())).await;
         while going && self.with(|inventory| inventory.walk_is_finished()).await == Some(false) {
-            going = self.take(move |inventory| inventory.walk(window, Instant::now() + SLICE)).await;
+            let watch = self.clone();
+            going = self.take(move |inventory| inventory.walk(&watch.window(), Instant::now() + SLICE)).await;
         }
         going
     }
 
     /// The last look, when a session is over and its processes are dead. Nobody can be asked any more.
     pub async fn look_for_the_last_time(self: &Arc<Self>) -> Report {
-        if let Some(since) = self.busy_since() {
-            let window = Window { since: Some(since), patient: false };
-            if tokio::time::timeout(LONGEST_LAST_WALK, self.walk(window)).await != Ok(true) {
-                tracing::warn!(scope = %self.root.display(), "the last look for planted files was not finished");
-            }
+        if !self.spans().is_empty() && tokio::time::timeout(LONGEST_LAST_WALK, self.walk()).await != Ok(true) {
+            tracing::warn!(scope = %self.root.display(), "the last look for planted files was not finished");
         }
         std::mem::take(&mut *self.pending.locked())
     }

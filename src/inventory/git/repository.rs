@@ -41,6 +41,11 @@ impl Repository {
         Some(Self { top: top.to_owned(), git, common })
     }
 
+    /// Whether git is writing the index, as it does at the end of a checkout.
+    pub fn is_locked(&self) -> bool {
+        files::metadata(&self.git.join("index.lock")).is_some()
+    }
+
     pub fn format(&self) -> ObjectFormat {
         let sha256 = |setting: &Setting| setting.name() == "extensions.objectformat" && setting.text() == "sha256";
         let settings = settings(&self.common.join("config"));

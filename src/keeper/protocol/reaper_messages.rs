@@ -7,8 +7,8 @@ pub enum ReaperEvent {
     Started { pid: i32, reaper: i32 },
     /// The command could not be started.
     Failed { step: Step, errno: i32 },
-    /// The command itself ended. These of its descendants still run.
-    Exited { status: ExitStatus, running: Vec<i32> },
+    /// The command itself ended. These of its descendants still run; `alone` if it certainly has none any more.
+    Exited { status: ExitStatus, running: Vec<i32>, alone: bool },
     /// The answer to [`Order::AskInputAwaited`]: if some process waits for input, how often the waiting threads have gone to
     /// sleep so far. Two answers differ when they woke up in between.
     InputAwaited { sleeps: Option<u32> },
@@ -64,12 +64,12 @@ impl ReaperEvent {
             Self::InputAwaited { sleeps } => {
                 numbers(b'I', &[i32::from(sleeps.is_some()), sleeps.unwrap_or(0).cast_signed()]);
             }
-            Self::Exited { status, running } => {
+            Self::Exited { status, running, alone } => {
                 let (kind, value) = match status {
                     ExitStatus::Code(code) => (0, *code),
                     ExitStatus::Signal(signal) => (1, *signal),
                 };
-                numbers(b'X', &[&[kind, value], running.as_slice()].concat());
+                numbers(b'X', &[&[kind, value, i32::from(*alone)], running.as_slice()].concat());
             }
         }
         out
@@ -94,13 +94,13 @@ impl ReaperEvent {
                 Ok(Self::InputAwaited { sleeps: awaited.then_some(sleeps) })
             }
             b'X' => {
-                let (kind, value) = (rest.number()?, rest.number()?);
+                let (kind, value, alone) = (rest.number()?, rest.number()?, rest.number()? != 0);
                 let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
                 let mut running = Vec::new();
                 while !rest.0.is_empty() {
                     running.push(rest.number()?);
                 }
-                Ok(Self::Exited { status, running })
+                Ok(Self::Exited { status, running, alone })
             }
             _ => Err(Malformed),
         }
@@ -139,8 +139,8 @@ mod tests {
         for event in [
             ReaperEvent::Started { pid: 7, reaper: 6 },
             ReaperEvent::Failed { step: Step::WorkingDirectory, errno: 2 },
-            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
-            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![] },
+            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4], alone: false },
+            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![], alone: true },
             ReaperEvent::Failed { step: Step::Terminal, errno: 2 },
             ReaperEvent::InputAwaited { sleeps: Some(u32::MAX) },
             ReaperEvent::InputAwaited { sleeps: None },
