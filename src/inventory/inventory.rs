@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -59,7 +59,7 @@ pub struct Inventory {
 const MOST_NEAR_ITEMS: usize = 256;
 /// What a look at the near directories may spend on directories that have just come.
 const NEW_DIRECTORIES: usize = 2_000;
-const LONGEST_NEAR: Duration = Duration::from_millis(50);
+const LONGEST_NEAR: Duration = Duration::from_millis(250);
 const LONGEST_SEARCH: Duration = Duration::from_secs(5);
 
 impl Inventory {
@@ -142,12 +142,13 @@ impl Inventory {
         if !window.is_idle() {
             self.check_waiting(window, &mut report);
         }
-        let mut new = Vec::new();
+        // The shallow ones come first.
+        let mut new = VecDeque::new();
         for path in self.near.iter().cloned().collect::<Vec<_>>() {
             new.extend(self.visit(&path, window, &mut report));
         }
         let mut visited = 0;
-        while let Some(path) = new.pop().filter(|_| visited < NEW_DIRECTORIES && Instant::now() < end) {
+        while let Some(path) = new.pop_front().filter(|_| visited < NEW_DIRECTORIES && Instant::now() < end) {
             visited += 1;
             new.extend(self.visit(&path, window, &mut report));
         }

@@ -62,12 +62,12 @@ fn state(directory: &Path, home: &Path) -> String {
     String::from_utf8(shell(script, directory, home).stdout).unwrap()
 }
 
-/// A new server in a project that was made by [`WORLD`], and the home of the person.
-fn begin(inside: &mut Inside, number: usize) -> (std::path::PathBuf, std::path::PathBuf) {
-    let settings =
-        "[user]\nname = n\nemail = a@b\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n";
+/// Makes what [`WORLD`] says. Returns where, and the home of the person.
+fn begin(inside: &mut Inside) -> (std::path::PathBuf, std::path::PathBuf) {
+    let settings = "[user]\nname = n\nemail = a@b\n[protocol \"file\"]\nallow = always\n[advice]\ndetachedHead = false\n\
+                    [safe]\ndirectory = *\n";
     inside.home_file(".gitconfig", settings);
-    let (home, place) = (inside.world.home(), inside.world.outside().join(number.to_string()));
+    let (home, place) = (inside.world.home(), inside.world.outside().join("made"));
     std::fs::create_dir(&place).unwrap();
     let made = shell(WORLD, &place, &home);
     assert!(made.status.success(), "{made:?}");
@@ -78,12 +78,15 @@ fn begin(inside: &mut Inside, number: usize) -> (std::path::PathBuf, std::path::
 fn whatever_the_repository_held_is_checked_out_as_outside() {
     everywhere("", &[], |inside| {
         let mut tried = Vec::new();
+        let (place, home) = begin(inside);
         for (number, command) in SAME.iter().enumerate() {
-            let (place, home) = begin(inside, number);
-            let outside = place.join("project");
             let project = inside.world.project().join(number.to_string());
-            let copied = shell(&format!("mkdir {0}; cp -r up lib project {0}", project.display()), &place, &home);
+            let outside = place.join(number.to_string());
+            let copy =
+                format!("for to in {} {number}; do mkdir $to; cp -r up lib project $to; done", project.display());
+            let copied = shell(&copy, &place, &home);
             assert!(copied.status.success(), "{copied:?}");
+            let outside = outside.join("project");
             let status = shell(command, &outside, &home).status.code().unwrap();
             tried.push((command, project.join("project"), status, state(&outside, &home)));
         }
@@ -111,7 +114,7 @@ fn whatever_the_repository_held_is_checked_out_as_outside() {
 fn what_the_repository_did_not_hold_is_put_back_with_the_way_to_take_it_over() {
     for level in [Level::Full, Level::Landlock] {
         let mut inside = Inside::new(level, false, "", &[]);
-        let (place, home) = begin(&mut inside, 0);
+        let (place, home) = begin(&mut inside);
         let root = inside.world.project();
         let copied = shell(&format!("cp -r project/. {}; cp -r up {}", root.display(), root.display()), &place, &home);
         assert!(copied.status.success(), "{copied:?}");

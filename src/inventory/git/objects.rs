@@ -62,6 +62,12 @@ impl Objects {
         self.format
     }
 
+    /// Whether there is an object of this name, whatever it holds.
+    pub fn has(&self, id: &ObjectId) -> bool {
+        self.directories.iter().any(|directory| files::metadata(&loose_path(directory, id)).is_some())
+            || self.packs.iter().any(|pack| pack.offset(id, self.format).is_some())
+    }
+
     /// `None` if it is missing, or if its content does not have this name.
     pub fn read(&mut self, id: &ObjectId) -> Option<(Kind, Vec<u8>)> {
         let loose = self.directories.iter().filter_map(|directory| loose(directory, id).ok());
@@ -115,11 +121,15 @@ fn packs_in(directory: &Path) -> Vec<Pack> {
 }
 
 fn loose(directory: &Path, id: &ObjectId) -> io::Result<(Kind, Vec<u8>)> {
-    let name = id.to_string();
-    let bytes = inflate(files::open(&directory.join(&name[..2]).join(&name[2..]))?, LARGEST)?;
+    let bytes = inflate(files::open(&loose_path(directory, id))?, LARGEST)?;
     let head = memchr::memchr(0, bytes.get(..64.min(bytes.len())).unwrap_or_default()).ok_or_else(invalid)?;
     let space = memchr::memchr(b' ', &bytes[..head]).ok_or_else(invalid)?;
     Ok((Kind::read(&bytes[..space]).ok_or_else(invalid)?, bytes[head + 1..].to_vec()))
+}
+
+fn loose_path(directory: &Path, id: &ObjectId) -> PathBuf {
+    let name = id.to_string();
+    directory.join(&name[..2]).join(&name[2..])
 }
 
 fn inflate(from: impl Read, most: usize) -> io::Result<Vec<u8>> {
@@ -336,7 +346,7 @@ mod tests {
                 assert!(list.lines().count() > 90);
                 for line in list.lines() {
                     let id = format.hex(line.as_bytes()).unwrap();
-                    assert!(objects.read(&id).is_some(), "{line} packed: {packed}");
+                    assert!(objects.has(&id) && objects.read(&id).is_some(), "{line} packed: {packed}");
                 }
             }
         }
