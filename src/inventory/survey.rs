@@ -66,7 +66,7 @@ impl Inventory {
             let directory = *kind == FileType::Directory;
             if let Some(kind) = self.kind_of(&child, *kind, is_git) {
                 found.push((child, kind));
-            } else if directory && self.root.answers(&child) && !(is_git && (name == "objects" || name == "lfs")) {
+            } else if directory && self.root.answers(&child) && !(is_git && is_store(&child)) {
                 let new = self.tree.enter(&self.root, &child, &listing.stamp, baseline);
                 let in_git = is_git || path.ends_with("modules") || path.ends_with("worktrees");
                 let near = hidden
@@ -132,6 +132,13 @@ impl Inventory {
             self.note_tracked(&repository);
         }
     }
+}
+
+/// Where git keeps objects: many directories, in which nobody works. A directory that only looks like a repository is no
+/// such place.
+fn is_store(path: &Path) -> bool {
+    let named = |name: &str| path.ends_with(name);
+    (named("objects") || named("lfs")) && path.iter().any(|name| name.as_encoded_bytes().eq_ignore_ascii_case(b".git"))
 }
 
 /// Whether git would take a directory for a repository, or for the part of one that working trees share.

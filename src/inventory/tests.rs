@@ -250,10 +250,18 @@ fn whatever_git_takes_for_a_repository_is_found() {
         (".git/worktrees/w/HEAD", "ref: refs/heads/main\n"),
         (".git/worktrees/w/config.worktree", danger),
         ("d/out/.git", "gitdir: /tmp/elsewhere\n"),
+        ("d/bare/objects/ab/.git/HEAD", "ref: refs/heads/main\n"),
+        ("d/bare/objects/ab/.git/config", danger),
     ];
     files.iter().for_each(|(name, text)| scene.write(name, text));
     let notes = scene.everywhere();
-    for name in ["d/x/config", "d/bare/config", ".git/modules/a/b/config", ".git/worktrees/w/config.worktree"] {
+    for name in [
+        "d/x/config",
+        "d/bare/config",
+        ".git/modules/a/b/config",
+        ".git/worktrees/w/config.worktree",
+        "d/bare/objects/ab/.git/config",
+    ] {
         assert_eq!(scene.read(name), Some("[core]\n\tbare = false\n".to_owned()), "{name} {notes:?}");
         assert_eq!(scene.read(&format!("{name}.untrusted")), Some(danger.to_owned()));
     }

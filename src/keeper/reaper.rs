@@ -79,7 +79,7 @@ fn read(mut description: std::fs::File) -> io::Result<Start> {
 }
 
 fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<InputFile>) {
-    let mut ending = false;
+    let (mut ending, mut told) = (false, false);
     loop {
         let sources = [(signals.as_fd(), PollFlags::IN), (control.as_fd(), PollFlags::IN)];
         // Once it has to end the tree, the reaper takes no more orders. It comes back every 2 ms for processes that were
@@ -91,11 +91,17 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
             match processes::wait_any() {
                 Waited::Ended { pid, status } if pid == command => {
                     let (running, alone) = living_after_exit();
+                    told = alone;
                     report(control, &ReaperEvent::Exited { status, running, alone });
                 }
                 Waited::Ended { .. } | Waited::Stopped { .. } => {}
                 Waited::NoneYet => break,
-                Waited::NoChildren => return let_the_server_run_first(control),
+                Waited::NoChildren => {
+                    if !told {
+                        report(control, &ReaperEvent::Gone);
+                    }
+                    return let_the_server_run_first(control);
+                }
             }
         }
         ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control, input) == Order::End);

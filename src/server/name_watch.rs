@@ -71,9 +71,9 @@ impl NameWatch {
         self.running.idle().await;
     }
 
-    /// The processes that still run, when the session ends.
-    pub fn take_processes(&self) -> Vec<Process> {
-        self.running.take()
+    /// What the session has to end when it is over. It counts as running until [`NameWatch::end`].
+    pub fn processes(&self) -> Vec<Process> {
+        self.running.processes()
     }
 
     pub fn keepers(&self) -> &KeeperLife {
@@ -117,6 +117,7 @@ impl NameWatch {
     /// The session is over and its processes are dead: looks at everything once more. No result can tell what was found, so
     /// the log does.
     pub async fn end(&self) {
+        self.running.clear();
         for watch in self.scopes() {
             let report = watch.look_for_the_last_time().await;
             let undone = report.undone.iter().map(Undone::note);

@@ -24,24 +24,28 @@ impl RunningCommands {
     /// Keeps a handle on a process tree: dropping the last one would end it.
     pub fn keep(&self, process: Process) {
         let mut processes = self.processes.locked();
-        processes.retain(|process| !process.is_gone());
+        processes.retain(Process::may_live);
         processes.push(process);
     }
 
     pub fn any(&self) -> bool {
-        self.starting.load(Ordering::SeqCst) > 0 || self.processes.locked().iter().any(|process| !process.is_gone())
+        self.starting.load(Ordering::SeqCst) > 0 || self.processes.locked().iter().any(Process::may_live)
     }
 
     /// Waits until none of those that run now runs any more.
     pub async fn idle(&self) {
-        let processes = self.processes.locked().clone();
-        for process in processes {
+        for process in self.processes() {
             process.gone().await;
         }
     }
 
-    pub fn take(&self) -> Vec<Process> {
-        std::mem::take(&mut *self.processes.locked())
+    pub fn processes(&self) -> Vec<Process> {
+        self.processes.locked().clone()
+    }
+
+    /// They are all dead.
+    pub fn clear(&self) {
+        self.processes.locked().clear();
     }
 }
 

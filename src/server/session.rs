@@ -273,11 +273,8 @@ impl Session {
 
     /// Ends every process that this session started: TERM first, KILL after the grace period.
     pub async fn end(&self) {
-        let ending = self
-            .names
-            .take_processes()
-            .into_iter()
-            .map(|process| tokio::spawn(async move { process.terminate().await }));
+        let ending =
+            self.names.processes().into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
         }

@@ -178,6 +178,24 @@ fn nothing_is_planted_after_the_call() {
     });
 }
 
+/// The keeper kills what is left when a reaper was killed. What that does until then is not the person's.
+#[test]
+fn nothing_is_planted_by_killing_the_process_that_watches() {
+    everywhere("", &[], |inside| {
+        let root = inside.world.project();
+        inside.does("mkdir far");
+        inside.bash(
+            "(while :; do echo evil >.envrc; mkdir -p far/.cursor; echo evil >far/.cursor/x; done) & \
+             until [ -e .envrc ]; do :; done; kill -9 $PPID; sleep 1000",
+        );
+        inside.bash("true");
+        end(inside);
+        for name in [".envrc", "far/.cursor/x"] {
+            assert!(!root.join(name).exists(), "{name}: {}", inside.client.log());
+        }
+    });
+}
+
 /// What the agent's own client writes while a task runs.
 #[test]
 fn what_came_meanwhile_is_asked_about_and_nobody_is_blamed() {
