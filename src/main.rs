@@ -1,15 +1,14 @@
 //! The program: runs the command line and prints the error if there is one.
 
-use std::io::Write;
 use std::process::ExitCode;
 
+use testudo::cli;
+
 fn main() -> ExitCode {
-    match testudo::cli::run(std::env::args_os()) {
-        Ok(code) => code,
-        Err(error) => {
-            // `eprintln!` would panic if nobody reads stderr.
-            let _ = writeln!(std::io::stderr(), "testudo: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    let code = cli::run(std::env::args_os()).unwrap_or_else(|error| {
+        cli::print_error(&format!("testudo: {error:#}"));
+        ExitCode::from(2)
+    });
+    cli::finish();
+    code
 }

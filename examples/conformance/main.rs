@@ -24,6 +24,7 @@ use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use testudo::config::{self, Source};
 use testudo::transport::http::Http;
+use testudo::transport::signals::Signals;
 use tokio::sync::broadcast;
 
 type Context = RequestContext<RoleServer>;
@@ -41,7 +42,7 @@ async fn main() -> anyhow::Result<()> {
             flag("no-auth", "true"),
             flag("network", "off"),
         ],
-        current_dir: std::env::current_dir()?,
+        current_dir: std::env::current_dir().ok(),
     };
     let http = Http::bind(config::load(&source)?.http).await?;
     #[expect(clippy::print_stderr, reason = "the script that started it reads the address")]
@@ -49,7 +50,11 @@ async fn main() -> anyhow::Result<()> {
         eprintln!("conformance fixtures on http://{}/mcp", http.address());
     }
     let changes = broadcast::channel(16).0;
-    http.serve(Arc::default(), move || Fixtures { changes: changes.clone(), log_level: Arc::default() }).await?;
+    http.serve(Arc::default(), Signals::listen()?, move || Fixtures {
+        changes: changes.clone(),
+        log_level: Arc::default(),
+    })
+    .await?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@ pub mod lexical;
 pub mod locks;
 pub mod mounts;
 pub mod packed;
+pub mod private_directory;
 pub mod protected_names;
 pub mod random;
 pub mod search_path;

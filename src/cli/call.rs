@@ -10,16 +10,17 @@ use tokio_util::sync::CancellationToken;
 use super::output::print;
 use crate::server::{Asker, Call, Server, Stop};
 use crate::tools::TOOLS;
+use crate::transport::signals::Signals;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
     refuse_hidden(&server, &tool)?;
     let arguments = arguments(&tool, words)?;
     let cancel = CancellationToken::new();
     let interrupted = cancel.clone();
+    let mut signals = Signals::listen().context("failed to listen for signals")?;
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_ok() {
-            interrupted.cancel();
-        }
+        signals.next().await;
+        interrupted.cancel();
     });
     let result = server
         .call(Call { client: server.clients().local(), tool, arguments, cancel, progress: None, asker: Asker::Nobody })

@@ -5,6 +5,7 @@ use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::stderr::Stderr;
 use crate::config::{Config, LogFormat, LogLevel, LogSettings};
 
 pub fn start(config: &Config) {
@@ -28,7 +29,7 @@ fn start_with(log: LogSettings, config: &Config) {
     // The SDK logs every message at "info", which only helps in debugging.
     let sdk = if level <= LevelFilter::INFO { LevelFilter::WARN.min(level) } else { level };
     let targets = Targets::new().with_default(level).with_target("rmcp", sdk);
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(false);
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| Stderr).with_ansi(false);
     // Fails if this process has a subscriber already. That only happens in tests.
     let _ = match log.format {
         LogFormat::Text => tracing_subscriber::registry().with(lines.with_filter(targets)).try_init(),

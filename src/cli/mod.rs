@@ -8,8 +8,10 @@ mod doctor;
 mod explain;
 mod log;
 mod output;
+mod picture;
 mod serve;
 mod server_options;
+mod stderr;
 mod welcome;
 
 use std::ffi::OsString;
@@ -24,13 +26,20 @@ use crate::server::Server;
 use arguments::Command;
 use output::unless_closed;
 
+pub use output::print_error;
+pub use stderr::finish;
+
 /// The whole program, from the words of the command line to the exit code.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let words: Vec<OsString> = words.into_iter().collect();
-    // The guard must be small and start fast, so nothing is parsed or loaded for it.
+    // These must be small and start fast, so nothing is parsed or loaded for them.
     if words.get(1).is_some_and(|word| word == crate::keeper::guard::SUBCOMMAND) {
         crate::keeper::guard::main()?;
         return Ok(ExitCode::SUCCESS);
+    }
+    crate::exec::unblock_all_signals();
+    if words.get(1).is_some_and(|word| word == crate::exec::PICTURE_SUBCOMMAND) {
+        return picture::run(&words[2..]);
     }
     let bare = words.len() == 1;
     let arguments = match arguments::parse(words) {
@@ -51,7 +60,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     let config = config::load(&Source {
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,
-        current_dir: std::env::current_dir().context("failed to find the current directory")?,
+        current_dir: std::env::current_dir().ok(),
     })?;
     match arguments.command {
         Command::Serve => {

@@ -3,6 +3,8 @@
 
 use std::io::{self, Write};
 
+use super::stderr::Stderr;
+
 /// Prints a text on stdout, as whole lines.
 pub fn print(text: &str) -> io::Result<()> {
     let line_end = if text.ends_with('\n') { "" } else { "\n" };
@@ -12,7 +14,7 @@ pub fn print(text: &str) -> io::Result<()> {
 
 /// Prints a line on stderr. If that fails, nothing can report it.
 pub fn print_error(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    let _ = Stderr.write_all(format!("{line}\n").as_bytes());
 }
 
 /// The result of writing, without the error that the reader has gone.

@@ -8,17 +8,20 @@ use super::output::print_error;
 use crate::config::{Config, Listen, Transport};
 use crate::server::Server;
 use crate::transport::http::Http;
+use crate::transport::signals::Signals;
 use crate::transport::stdio;
 
 pub async fn run(config: Config) -> anyhow::Result<()> {
+    // Before anything is made that has to be removed again.
+    let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
-        Transport::Stdio => stdio::serve(start(config).await?).await,
+        Transport::Stdio => stdio::serve(start(config).await?, signals).await,
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
             let server = start(config).await?;
             announce(&http);
-            http.serve_tools(server).await.context("failed to serve http")
+            http.serve_tools(server, signals).await.context("failed to serve http")
         }
     }
 }

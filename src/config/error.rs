@@ -13,7 +13,7 @@ pub enum ConfigError {
     UnknownKey { key: String, origin: String, suggestion: String },
     #[error(
         "the current directory cannot be read: {reason}; start the server in another one, or name one with \
-         --workdir"
+         --workdir or --project-dir"
     )]
     CurrentDirectory { reason: String },
     #[error("bad value for {origin}: {reason}")]

@@ -138,6 +138,14 @@ pub const SETTINGS: &[Setting] = &[
         help: "How long a command may run, unless the call sets its own timeout",
     },
     Setting {
+        key: "answer_within",
+        flag: "answer-within",
+        variable: "TESTUDO_ANSWER_WITHIN",
+        kind: OptionKind::Number,
+        value: "SECONDS",
+        help: "When to answer a call that has no timeout and shows no progress; its command goes on as a task (0 = never)",
+    },
+    Setting {
         key: "background_timeout",
         flag: "background-timeout",
         variable: "TESTUDO_BACKGROUND_TIMEOUT",

@@ -10,7 +10,8 @@ pub struct Source {
     pub environment: Vec<(OsString, OsString)>,
     /// Flag names without dashes, each with all values that were given for it.
     pub flags: Vec<(String, Vec<String>)>,
-    pub current_dir: PathBuf,
+    /// None if it was removed.
+    pub current_dir: Option<PathBuf>,
 }
 
 impl Source {
@@ -33,7 +34,7 @@ impl Source {
         let path = path.as_ref();
         match (path.strip_prefix("~"), self.home()) {
             (Ok(rest), Some(home)) => home.join(rest),
-            _ => self.current_dir.join(path),
+            _ => self.current_dir.as_deref().unwrap_or(Path::new("")).join(path),
         }
     }
 

@@ -1,5 +1,5 @@
 //! What a running server keeps on disk: one directory per server below the user's cache directory, or below `$TMPDIR` if the
-//! cache directory cannot be used.
+//! cache directory cannot be used or is not private.
 //!
 //! It holds the streams that were too long for memory, the sessions' temporary directories, and the list of approvals
 //! that `testudo doctor` shows. The server holds a lock in it while it lives, so that the next server recognises an
@@ -17,6 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::SessionDirectory;
 use super::output::Disk;
 use super::remove_tree::remove_tree;
+use crate::base::private_directory;
 use crate::sandbox::limits::DiskLimits;
 
 /// Below the cache directory.
@@ -37,10 +38,10 @@ pub struct ServerDirectory {
 impl ServerDirectory {
     /// Removes what dead servers left, and makes a new one: below the cache directory, or else below `$TMPDIR`.
     pub fn open(cache_dir: &Path, budget: u64, limits: DiskLimits) -> Arc<Self> {
-        let (parent, temporary) = (cache_dir.join(PARENT), std::env::temp_dir());
+        let (parent, temporary) = (cache_dir.join(PARENT), shared_directory());
         let in_temporary = format!("testudo-{}-", rustix::process::geteuid().as_raw());
         remove_abandoned(&temporary, &in_temporary);
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent).and_then(|()| {
+        let made = private_directory::make(&parent).and_then(|()| {
             remove_abandoned(&parent, "");
             make(&parent, "")
         });
@@ -85,7 +86,9 @@ impl ServerDirectory {
 
     /// The same file of every living server of this user.
     pub fn all_approvals(cache_dir: &Path) -> Vec<PathBuf> {
-        let entries = std::fs::read_dir(cache_dir.join(PARENT)).into_iter().flatten().flatten();
+        let parent = cache_dir.join(PARENT);
+        let entries = private_directory::check(&parent).and_then(|()| std::fs::read_dir(&parent));
+        let entries = entries.into_iter().flatten().flatten();
         let living = entries.map(|entry| entry.path()).filter(|directory| !is_abandoned(directory));
         living.map(|directory| directory.join(APPROVALS)).collect()
     }
@@ -102,6 +105,12 @@ impl Drop for ServerDirectory {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// `$TMPDIR`, or the machine's own directory if other users could exchange what we make in `$TMPDIR`.
+fn shared_directory() -> PathBuf {
+    let named = std::env::temp_dir();
+    if named.exists() && private_directory::check_shared(&named).is_err() { PathBuf::from("/tmp") } else { named }
 }
 
 fn make(parent: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {

@@ -7,6 +7,8 @@ use crate::keeper::protocol::TerminalSize;
 pub struct Settings {
     /// Seconds before a command is ended, unless the call says otherwise.
     pub timeout: u64,
+    /// Seconds before a call that shows no progress is answered while its command goes on; 0 is never.
+    pub answer_within: u64,
     /// Seconds before a background task is ended, unless its call says otherwise; 0 is no limit.
     pub background_timeout: u64,
     pub output: OutputSettings,

@@ -33,6 +33,6 @@ pub use search::{
 };
 pub use seen::SeenFiles;
 pub use settings::Settings;
-pub use view::{Image, LineRange, Rendered, view};
+pub use view::{Converted, Image, LineRange, Looking, Picture, Rendered, convert_picture, view};
 pub use working_directory::{DirectoryError, directory_below, real_directory};
 pub use write::create;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::base::invisible::made_visible;
+use crate::base::private_directory;
 
 /// Below the state directory.
 pub const KEPT: &str = "approvals";
@@ -54,10 +55,10 @@ impl Ledger {
         Self { directory }
     }
 
-    /// The approvals that are for good, below the state directory. Makes the directory.
+    /// The approvals that are for good, below the state directory. Makes the directory, private to the user.
     pub fn below(state_dir: &Path) -> io::Result<Self> {
         let directory = state_dir.join(KEPT);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        private_directory::make(&directory)?;
         Ok(Self::new(Some(directory)))
     }
 

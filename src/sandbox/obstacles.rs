@@ -33,12 +33,11 @@ pub fn fixes(reached: Level) -> Vec<String> {
     if !Path::new("/dev/null").exists() {
         return vec![DEVICES.to_owned()];
     }
-    if let Some((_, fix)) = landlock::shortcoming() {
-        return vec![fix.to_owned(), LAST_RESORT.to_owned()];
-    }
     let refuses = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     let knobs = KNOBS.iter().filter(|(path, value, _)| refuses(path, value)).map(|(_, _, fix)| *fix);
     let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|mark| Path::new(mark).exists());
-    let last = (reached == Level::None).then_some(LAST_RESORT);
-    knobs.chain(container.then_some(CONTAINER)).chain(last).map(str::to_owned).collect()
+    let landlock = landlock::shortcoming().map(|(_, fix)| fix);
+    // Level `full` needs no Landlock, so each of these ways is enough.
+    let any_level = landlock.into_iter().chain([LAST_RESORT]).filter(|_| reached == Level::None);
+    knobs.chain(container.then_some(CONTAINER)).chain(any_level).map(str::to_owned).collect()
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::tasks::LimitReached;
+use super::tasks::{LimitReached, Reservation};
 use super::{Context, Progress, Session, ToolError, answers};
 use crate::exec::{
     self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
@@ -34,6 +34,22 @@ pub enum What<'a> {
     Words(&'a Permitted<RunWords>),
 }
 
+/// How long a call waits for its command.
+#[derive(Clone, Copy, Debug)]
+pub struct TimeLimit {
+    pub time: Duration,
+    pub then: AtLimit,
+    /// When to answer at the latest. The command goes on as a task with the rest of its time.
+    pub answer_within: Option<Duration>,
+}
+
+impl TimeLimit {
+    /// The command is ended when the time is up.
+    pub fn end_after(time: Duration) -> Self {
+        Self { time, then: AtLimit::End, answer_within: None }
+    }
+}
+
 /// What happens when the time is up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AtLimit {
@@ -59,8 +75,8 @@ pub enum How {
     Exited { exited: Exited, moved_to: Option<ShellState>, lost_cwd: Option<PathBuf> },
     /// Its time was up and the tree was ended. `full` says why it did not go on as a task, where that was wanted.
     TimedOut { exited: Option<Exited>, full: Option<LimitReached> },
-    /// Its time was up and it goes on.
-    Background(Arc<Task>),
+    /// It goes on, because its time was up or the call had to be answered after this long.
+    Background { task: Arc<Task>, after: Duration },
     /// The process that watched it was killed, so its exit status is unknown. The tree has ended.
     Lost,
 }
@@ -78,12 +94,7 @@ pub enum CommandError {
 
 impl Context {
     /// Runs a command and waits for its end.
-    pub async fn run(
-        &self,
-        command: &Command<'_>,
-        limit: Duration,
-        at_limit: AtLimit,
-    ) -> Result<Finished, CommandError> {
+    pub async fn run(&self, command: &Command<'_>, limit: TimeLimit) -> Result<Finished, CommandError> {
         let progress = Progress::default();
         let listener = self.progress.is_some().then(|| progress.listener());
         let mut running = match self.use_waiting_shell(command, listener.clone()).await {
@@ -91,15 +102,36 @@ impl Context {
             None => self.start(command, listener.clone()).await?,
         };
         let sink = || self.progress.clone();
-        let mut ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
+        let first = limit.answer_within.unwrap_or(limit.time).min(limit.time);
+        let mut ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
         if matches!(ending, Ending::Stale) {
             // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
             running = self.start(command, listener).await?;
-            ending = progress.while_running(sink(), running.finish(Some(limit), &self.cancel)).await;
+            ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
         }
-        let finished = self.finished(command, running, ending, at_limit).await;
+        let rest = limit.time.saturating_sub(first);
+        if matches!(ending, Ending::TimeUp) && !rest.is_zero() {
+            if let Ok(place) = command.session.tasks().reserve() {
+                let finished = self.go_on(place, running, first, (limit.then == AtLimit::End).then_some(rest));
+                self.prepare_waiting_shell(command);
+                return Ok(finished);
+            }
+            // There is no room for one more task. A late answer is better than a command that is ended early.
+            ending = progress.while_running(sink(), running.finish(Some(rest), &self.cancel)).await;
+        }
+        let finished = self.finished(command, running, ending, limit).await;
         self.prepare_waiting_shell(command);
         finished
+    }
+
+    /// The command goes on as a task, until its own limit.
+    fn go_on(&self, place: Reservation, running: Running, after: Duration, limit: Option<Duration>) -> Finished {
+        let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
+        let task = place.fill(running);
+        end_after(&task, limit);
+        self.started(&task);
+        self.note_denials(&denials, &streams);
+        Finished { how: How::Background { task, after }, pid, streams }
     }
 
     async fn finished(
@@ -107,7 +139,7 @@ impl Context {
         command: &Command<'_>,
         running: Running,
         ending: Ending,
-        at_limit: AtLimit,
+        limit: TimeLimit,
     ) -> Result<Finished, CommandError> {
         let (pid, streams, denials) = (running.process.pid, running.streams.clone(), running.denials.clone());
         let how = match ending {
@@ -120,12 +152,8 @@ impl Context {
                     });
                 How::Exited { exited, moved_to, lost_cwd }
             }
-            Ending::TimeUp if at_limit == AtLimit::Background => match command.session.tasks().reserve() {
-                Ok(place) => {
-                    let task = place.fill(running);
-                    self.started(&task);
-                    How::Background(task)
-                }
+            Ending::TimeUp if limit.then == AtLimit::Background => match command.session.tasks().reserve() {
+                Ok(place) => return Ok(self.go_on(place, running, limit.time, None)),
                 Err(full) => How::TimedOut { exited: running.end().await, full: Some(full) },
             },
             Ending::TimeUp => How::TimedOut { exited: running.end().await, full: None },
@@ -260,7 +288,7 @@ impl Command<'_> {
         Err(KeeperError::WorkingDirectory { cwd: self.state.cwd.display().to_string(), error })
     }
 
-    fn reserve(&self) -> Result<super::tasks::Reservation, CommandError> {
+    fn reserve(&self) -> Result<Reservation, CommandError> {
         let tasks = self.session.tasks();
         tasks.reserve().map_err(|full| CommandError::Full { full, tasks: tasks.ids() })
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::base::locks::LockExt;
@@ -26,6 +27,8 @@ struct Lines {
     count: u64,
     /// Since the last notification; the newest `LONGEST_MESSAGE` bytes of it.
     unsent: Vec<u8>,
+    /// Whether older lines were dropped from `unsent`.
+    is_cut: bool,
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
 }
@@ -48,7 +51,8 @@ impl Progress {
         }
     }
 
-    /// Tells the client until the work is done, and then the lines that it has not been told yet.
+    /// Tells the client until the work is done. What it has not been told then, it reads in the answer: clients take progress
+    /// that arrives beside the answer for an error.
     pub async fn while_running<T>(&self, sink: Option<ProgressSink>, work: impl Future<Output = T>) -> T {
         let Some(sink) = sink else { return work.await };
         let done = CancellationToken::new();
@@ -60,25 +64,26 @@ impl Progress {
     }
 
     async fn tell(&self, sink: &ProgressSink, done: &CancellationToken) {
-        let (mut told, mut beats) = (0.0, 0_u32);
+        let (mut told, mut beats, begun) = (0.0, 0_u32, Instant::now());
+        let mut last_line = "still running".to_owned();
         loop {
             let silent = tokio::select! {
+                biased;
+                () = done.cancelled() => break,
                 () = self.changed.notified() => false,
                 () = tokio::time::sleep(HEARTBEAT) => true,
-                () = done.cancelled() => break,
             };
             if let Some((count, message)) = self.take() {
                 (told, beats) = (count, 0);
+                message.lines().next_back().unwrap_or_default().clone_into(&mut last_line);
                 sink(count, message).await;
                 let _ = tokio::time::timeout(BETWEEN, done.cancelled()).await;
             } else if silent {
                 beats += 1;
                 // Approaches the next whole number and never reaches it, so that progress always rises.
-                sink(told + 1.0 - 1.0 / f64::from(beats + 1), "still running".to_owned()).await;
+                let message = format!("{last_line} ({} s)", begun.elapsed().as_secs());
+                sink(told + 1.0 - 1.0 / f64::from(beats + 1), message).await;
             }
-        }
-        if let Some((count, message)) = self.take() {
-            sink(count, message).await;
         }
     }
 
@@ -87,7 +92,8 @@ impl Progress {
         if lines.unsent.is_empty() {
             return None;
         }
-        let text = crate::exec::clean(&std::mem::take(&mut lines.unsent));
+        let unsent = std::mem::take(&mut lines.unsent);
+        let text = crate::exec::clean(whole_lines(&unsent, std::mem::take(&mut lines.is_cut)));
         #[expect(clippy::cast_precision_loss, reason = "nobody counts 2^53 lines")]
         Some((lines.count as f64, text.trim_end_matches('\n').to_owned()))
     }
@@ -102,17 +108,26 @@ impl Lines {
         };
         self.count += memchr::memchr_iter(b'\n', bytes).count() as u64;
         let begun = std::mem::take(&mut self.partial);
-        keep_newest(&mut self.unsent, &begun);
-        keep_newest(&mut self.unsent, &bytes[..=last]);
+        self.is_cut |= keep_newest(&mut self.unsent, &begun);
+        self.is_cut |= keep_newest(&mut self.unsent, &bytes[..=last]);
         keep_newest(&mut self.partial, &bytes[last + 1..]);
         true
     }
 }
 
-fn keep_newest(kept: &mut Vec<u8>, bytes: &[u8]) {
-    kept.extend_from_slice(&bytes[bytes.len().saturating_sub(LONGEST_MESSAGE)..]);
+/// Whether something had to be dropped.
+fn keep_newest(kept: &mut Vec<u8>, bytes: &[u8]) -> bool {
+    let skipped = bytes.len().saturating_sub(LONGEST_MESSAGE);
+    kept.extend_from_slice(&bytes[skipped..]);
     let surplus = kept.len().saturating_sub(LONGEST_MESSAGE);
     kept.drain(..surplus);
+    skipped + surplus > 0
+}
+
+/// Without the line whose beginning was dropped, unless there is no other.
+fn whole_lines(bytes: &[u8], is_cut: bool) -> &[u8] {
+    let end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |end| end + 1);
+    if is_cut && end < bytes.len() { &bytes[end..] } else { bytes }
 }
 
 #[cfg(test)]
@@ -146,6 +161,8 @@ mod tests {
                 worker.add(b"four\n");
                 tokio::time::sleep(Duration::from_secs(11)).await;
                 worker.add(b"five\n");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                worker.add(b"the answer has it\n");
             })
             .await;
         let seen = seen.lock().unwrap().clone();
@@ -153,9 +170,19 @@ mod tests {
         assert_eq!(told[0], (1.0, "one"));
         assert_eq!(told[1], (2.0, "two"));
         assert_eq!(told[2], (4.0, "three\nfour"));
-        assert_eq!((told[3].1, told[4].1), ("still running", "still running"));
-        assert_eq!(told[5], (5.0, "five"));
+        assert_eq!((told[3].1, told[4].1), ("four (5 s)", "four (10 s)"));
+        assert_eq!(told[5..], [(5.0, "five")]);
         assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0), "{told:?}");
+    }
+
+    #[test]
+    fn a_message_has_whole_lines() {
+        let progress = Progress::default();
+        for _ in 0..1000 {
+            progress.add(b"0123456789\n");
+        }
+        let (count, message) = progress.take().unwrap();
+        assert!(message.len() > 4000 && message.lines().all(|line| line == "0123456789"), "{count} {message}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub struct ToolEntry {
     pub title: &'static str,
     pub description: &'static str,
     pub hints: Hints,
+    pub result_may_be_long: bool,
     pub toolsets: &'static [Toolset],
     /// Its input schema, made on first use.
     pub schema: fn() -> &'static Map<String, Value>,

@@ -9,7 +9,7 @@ use super::{Tool, check_command, stream_text, task_text};
 use crate::exec::{KeeperError, ShellState, Stdin, Streams, Until, Waited};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
-use crate::server::command::{AtLimit, Command, CommandError, Finished, How, What};
+use crate::server::command::{AtLimit, Command, CommandError, Finished, How, TimeLimit, What};
 use crate::server::{Context, Hints, Progress, Session, Stop, ToolError, ToolOutput};
 
 /// Runs shell text; the session remembers its cwd and exported variables.
@@ -57,6 +57,7 @@ impl Tool for Bash {
         Long output is cut and stays readable with task_output. For servers, watchers and long builds use \
         run_in_background; for REPLs and programs that ask, pty.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
@@ -100,10 +101,10 @@ impl BashCall<'_> {
             OnTimeout::Kill => AtLimit::End,
             OnTimeout::Background => AtLimit::Background,
         };
-        let limit = self.timeout();
+        let limit = TimeLimit { time: self.timeout(), then: at_limit, answer_within: self.answer_within() };
         let command = self.command(permitted, stdin, true);
-        let finished = self.context.run(&command, limit, at_limit).await.map_err(|error| self.error(error))?;
-        self.text(&finished, limit)
+        let finished = self.context.run(&command, limit).await.map_err(|error| self.error(error))?;
+        self.text(&finished, limit.time)
     }
 
     async fn in_background(&self, permitted: &Permitted<RunCommand>) -> Result<String, ToolError> {
@@ -121,7 +122,8 @@ impl BashCall<'_> {
     async fn in_terminal(&self, permitted: &Permitted<RunCommand>) -> Result<String, ToolError> {
         let task = self.context.start_terminal(self.session, permitted, self.before, None).await;
         let task = task.map_err(|error| self.error(error))?;
-        let waiting = task.wait(&Until::Exit, self.timeout(), &self.context.cancel);
+        let limit = self.answer_within().map_or(self.timeout(), |limit| limit.min(self.timeout()));
+        let waiting = task.wait(&Until::Exit, limit, &self.context.cancel);
         let waited = Progress::default().while_running(self.context.progress.clone(), waiting).await;
         if waited == Waited::Cancelled {
             task.process.terminate().await;
@@ -168,9 +170,9 @@ impl BashCall<'_> {
                 let text = format!("Command timed out after {millis}ms{full}\n\nexit_code: {code}\n");
                 self.with_streams(text, code, &finished.streams)
             }
-            How::Background(task) => {
+            How::Background { task, after } => {
                 let body = task_text::body(self.context, self.session, task, task_text::Part::All);
-                format!("Command still running after {millis}ms\n\ntask_id: {}\n{body}", task.id)
+                format!("Command still running after {}ms\n\ntask_id: {}\n{body}", after.as_millis(), task.id)
             }
             How::Lost => {
                 let lost = "the process that watched this command was killed, so its exit status is unknown";
@@ -199,6 +201,13 @@ impl BashCall<'_> {
     fn timeout(&self) -> Duration {
         time_limit(self.arguments.timeout, self.context.server.config().exec.timeout)
             .unwrap_or(super::time_limit::LONGEST)
+    }
+
+    /// Clients give up on a silent call. Neither progress nor a time of its own tells them that this one takes longer.
+    fn answer_within(&self) -> Option<Duration> {
+        let is_silent = self.context.progress.is_none() && self.arguments.timeout.is_none_or(|asked| asked <= 0);
+        let limit = Duration::from_secs(self.context.server.config().exec.answer_within);
+        (is_silent && !limit.is_zero()).then_some(limit)
     }
 
     fn background_timeout(&self) -> Option<Duration> {

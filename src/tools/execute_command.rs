@@ -11,7 +11,7 @@ use crate::exec::{KeeperError, ShellState, Stdin, Streams};
 use crate::files::{DirectoryError, real_directory};
 use crate::policy::action::RunWords;
 use crate::policy::shell::split;
-use crate::server::command::{AtLimit, Command, CommandError, How, What};
+use crate::server::command::{Command, CommandError, How, TimeLimit, What};
 use crate::server::{Context, Hints, Stop, ToolError, ToolOutput};
 
 /// Runs one program with its arguments, without a shell.
@@ -48,6 +48,7 @@ impl Tool for ExecuteCommand {
         non-interactive commands; interactive commands are not supported. The result is YAML with exit_code, stdout and \
         stderr. Which programs may be run is set by ALLOWED_COMMANDS.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
@@ -80,7 +81,7 @@ async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, St
     let what = What::Words(&permitted);
     let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
     let limit = time_limit(arguments.timeout_ms, config.exec.timeout).unwrap_or(time_limit::LONGEST);
-    let finished = context.run(&command, limit, AtLimit::End).await.map_err(|error| match error {
+    let finished = context.run(&command, TimeLimit::end_after(limit)).await.map_err(|error| match error {
         CommandError::Start(KeeperError::Execute { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
             ToolError::new(format!("spawn {program} ENOENT")).hint(NOTE)
         }
@@ -92,7 +93,7 @@ async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, St
             let note = format!("Timed out after {}ms.", limit.as_millis());
             Ok(Outcome::TimedOut(yaml(&finished.streams, 124, Some(note))?))
         }
-        How::Background(_) | How::Lost => {
+        How::Background { .. } | How::Lost => {
             Err(ToolError::new("the process that watched this command was killed").into())
         }
     }

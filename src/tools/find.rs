@@ -42,6 +42,7 @@ impl Tool for Find {
     const DESCRIPTION: &'static str = "Find files and directories by name, newest first. Ignored files are listed only when \
         nothing else matches.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {

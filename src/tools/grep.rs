@@ -64,6 +64,7 @@ impl Tool for Grep {
     const DESCRIPTION: &'static str = "Search file contents with ripgrep's engine. Ignore files such as .gitignore are \
         respected; dotfiles are searched, .git is not. Results are sorted by path; offset gets the next page.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
@@ -112,6 +113,9 @@ fn text(page: &GrepPage, query: &TextQuery, cwd: &Path) -> String {
         text.push('\n');
     }
     text.push_str(&summary(page, cwd));
+    if query.became_multiline() {
+        text.push_str("\n[The pattern has a line ending, so multiline was turned on: a match may cross lines.]");
+    }
     let all = if query.mode == GrepMode::Content { page.total_matches } else { page.total_files };
     let next = query.offset + shown;
     if full || next < all {

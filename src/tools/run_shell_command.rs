@@ -12,7 +12,7 @@ use crate::exec::{ExitStatus, KeeperError, ShellState, Stdin, Streams};
 use crate::files::directory_below;
 use crate::policy::action::RunCommand;
 use crate::policy::shell::substitution;
-use crate::server::command::{AtLimit, Command, CommandError, Finished, How, What};
+use crate::server::command::{Command, CommandError, Finished, How, TimeLimit, What};
 use crate::server::{Context, Hints, Session, Stop, ToolError, ToolOutput};
 
 /// Runs shell text that leaves no trace in the session.
@@ -50,6 +50,7 @@ impl Tool for RunShellCommand {
         backgroundPids. Command and process substitution ($(…), backticks, <(…), >(…)) is refused. Output is complete up to \
         10 MB a stream.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {
@@ -71,7 +72,7 @@ impl Tool for RunShellCommand {
         let what = What::Text(&permitted);
         let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
         let limit = time_limit(None, context.server.config().exec.timeout).unwrap_or(time_limit::LONGEST);
-        match context.run(&command, limit, AtLimit::End).await {
+        match context.run(&command, TimeLimit::end_after(limit)).await {
             Ok(finished) => Outcome::of(&finished, limit).document(),
             Err(CommandError::Start(error @ (KeeperError::Execute { .. } | KeeperError::Prepare(_)))) => {
                 Outcome { error: Some(error.to_string()), ..Outcome::default() }.document()
@@ -113,7 +114,7 @@ impl Outcome {
                 outcome.error = Some(format!("Command timed out after {}ms", limit.as_millis()));
                 exited.as_ref()
             }
-            How::Background(_) | How::Lost => {
+            How::Background { .. } | How::Lost => {
                 outcome.error = Some("the process that watched this command was killed".to_owned());
                 None
             }

@@ -38,6 +38,7 @@ impl Tool for StrReplaceEditor {
         directory. `str_replace` replaces old_str, copied exactly from the file, by new_str. `create` writes a whole file. \
         `insert` puts new_str after the line insert_line.";
     const HINTS: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: false };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {

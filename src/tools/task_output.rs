@@ -49,6 +49,7 @@ impl Tool for TaskOutput {
         instead of polling: for the end, or with wait_for for a pattern or an open port. A completed task is forgotten \
         once read.";
     const HINTS: Hints = Hints { read_only: true, destructive: false, idempotent: false, open_world: false };
+    const RESULT_MAY_BE_LONG: bool = true;
     type Arguments = Arguments;
 
     async fn run(arguments: Arguments, context: &Context) -> Result<ToolOutput, Stop> {

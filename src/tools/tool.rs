@@ -18,6 +18,8 @@ pub trait Tool: Send + Sync + 'static {
     /// Read by the model; under 2,048 characters.
     const DESCRIPTION: &'static str;
     const HINTS: Hints;
+    /// Whether a result may be longer than clients expect. They are told how long.
+    const RESULT_MAY_BE_LONG: bool = false;
     type Arguments: DeserializeOwned + JsonSchema + Send;
 
     fn run(arguments: Self::Arguments, context: &Context) -> impl Future<Output = Result<ToolOutput, Stop>> + Send;
@@ -30,6 +32,7 @@ pub const fn entry<T: Tool>(toolsets: &'static [Toolset]) -> ToolEntry {
         title: T::TITLE,
         description: T::DESCRIPTION,
         hints: T::HINTS,
+        result_may_be_long: T::RESULT_MAY_BE_LONG,
         toolsets,
         schema: schema::<T>,
         run: run_erased::<T>,

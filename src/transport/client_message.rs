@@ -5,8 +5,13 @@ use rmcp::model::ClientJsonRpcMessage;
 use super::envelope::Envelope;
 use super::message_error::MessageError;
 
-/// The longest message on stdio, in bytes. Over HTTP the limit is `[http] max_body`.
-pub const LONGEST: usize = 16 << 20;
+/// The longest message on stdio, in bytes, if files of that size can be written. A file may take twice its size in JSON.
+/// Over HTTP the limit is `[http] max_body`.
+pub fn longest(max_file_size: u64) -> usize {
+    const LEAST: usize = 16 << 20;
+    const AROUND_THE_FILE: usize = 64 << 10;
+    usize::try_from(max_file_size).unwrap_or(usize::MAX).saturating_mul(2).saturating_add(AROUND_THE_FILE).max(LEAST)
+}
 
 /// The most values in one message: numbers, texts, lists and so on. A parsed value takes up to a hundred times the memory
 /// that it takes as text, so the length alone is no limit.

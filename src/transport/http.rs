@@ -75,10 +75,10 @@ impl Http {
     }
 
     /// Serves the tools of this server.
-    pub async fn serve_tools(self, server: Arc<Server>) -> io::Result<()> {
+    pub async fn serve_tools(self, server: Arc<Server>, signals: Signals) -> io::Result<()> {
         // All requests share one handler by clones, because an answer may come with another request than its question.
         let handler = Handler::new(server.clone());
-        let result = self.serve(server.clients().clone(), move || handler.clone()).await;
+        let result = self.serve(server.clients().clone(), signals, move || handler.clone()).await;
         server.shut_down().await;
         result
     }
@@ -88,9 +88,9 @@ impl Http {
     pub async fn serve<H: ServerHandler>(
         self,
         clients: Arc<Clients>,
+        mut signals: Signals,
         make_handler: impl Fn() -> H + Send + Sync + 'static,
     ) -> io::Result<()> {
-        let mut signals = Signals::listen()?;
         let closing = CancellationToken::new();
         let HttpSettings { max_sessions, max_connections, reconnect_grace, idle_timeout, shutdown_grace, .. } =
             self.settings;

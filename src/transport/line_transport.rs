@@ -1,6 +1,7 @@
 //! One message per line, as on stdio. Unlike the SDK's own reader, this one responds to a line that it cannot take.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::client_message::{self, LONGEST};
+use super::client_message;
 use super::envelope::Envelope;
 use super::message_error::MessageError;
 use super::response_id::response_id;
@@ -26,13 +27,15 @@ pub struct LineTransport<R> {
     /// The part of the current line that has arrived. [`Transport::receive`] may be dropped at any await; the next call
     /// goes on from here.
     line: Line,
+    /// The longest message, in bytes.
+    longest: usize,
     /// An error response that waits for room in the queue.
     refusal: Option<MessageError>,
     /// To the task that writes. Only that task writes, so lines never mix.
     output: Option<mpsc::Sender<Vec<u8>>>,
     writer: JoinHandle<()>,
-    /// Requests without a response.
-    open: Arc<Mutex<HashSet<RequestId>>>,
+    /// Requests without a response, and whether they are tool calls.
+    open: Arc<Mutex<HashMap<RequestId, bool>>>,
     /// Whether the client has begun a lifecycle. Before that, the SDK stops serving at anything but a request.
     begun: bool,
     /// Fires at the end of the input.
@@ -59,6 +62,7 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
     pub fn new(
         input: R,
         output: impl AsyncWrite + Send + Unpin + 'static,
+        longest: usize,
         over: CancellationToken,
         roots_changed: impl Fn() + Send + 'static,
     ) -> Self {
@@ -66,6 +70,7 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
         Self {
             input: BufReader::new(input),
             line: Line::default(),
+            longest,
             refusal: None,
             output: Some(sender),
             writer: tokio::spawn(write(output, queue)),
@@ -84,7 +89,7 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
                 _ => return None,
             };
             let end = memchr::memchr(b'\n', available);
-            self.line.add(&available[..end.unwrap_or(available.len())]);
+            self.line.add(&available[..end.unwrap_or(available.len())], self.longest);
             let consumed = end.map_or(available.len(), |end| end + 1);
             self.input.consume(consumed);
             if end.is_some() {
@@ -98,8 +103,10 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
         let JsonRpcMessage::Request(request) = &message else {
             return Ok(self.begun.then_some(message));
         };
-        if !self.open.locked().insert(request.id.clone()) {
-            return Err(MessageError::duplicate(&request.id));
+        let is_call = matches!(request.request, ClientRequest::CallToolRequest(_));
+        match self.open.locked().entry(request.id.clone()) {
+            Entry::Occupied(_) => return Err(MessageError::duplicate(&request.id)),
+            Entry::Vacant(entry) => _ = entry.insert(is_call),
         }
         self.begun |= begins_lifecycle(&request.request);
         Ok(Some(message))
@@ -110,11 +117,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        if let Some(id) = response_id(&item) {
-            self.open.locked().remove(id);
-        }
+        let is_call = response_id(&item).and_then(|id| self.open.locked().remove(id)) == Some(true);
+        // At the end of the input the calls end, and their client is about to leave. Some clients fail at an answer then.
+        let unwanted = is_call && self.over.is_cancelled();
         let output = self.output.clone();
         async move {
+            if unwanted {
+                return Ok(());
+            }
             let line = encode(&item)?;
             let output = output.ok_or(io::ErrorKind::NotConnected)?;
             output.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
@@ -136,7 +146,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
             let parsed = match line {
                 Line::Empty => continue,
                 Line::Begun(bytes) => client_message::parse(&bytes),
-                Line::TooLong { envelope, length } => Err(MessageError::too_long(&envelope, length, LONGEST)),
+                Line::TooLong { envelope, length } => Err(MessageError::too_long(&envelope, length, self.longest)),
             };
             match parsed.and_then(|message| self.admit(message)) {
                 Ok(Some(message)) => {
@@ -161,12 +171,12 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
 }
 
 impl Line {
-    fn add(&mut self, piece: &[u8]) {
+    fn add(&mut self, piece: &[u8], longest: usize) {
         let piece = if matches!(self, Self::Empty) { piece.trim_ascii_start() } else { piece };
         match self {
             Self::Empty if piece.is_empty() => {}
             Self::Empty => *self = Self::Begun(piece.to_vec()),
-            Self::Begun(bytes) if bytes.len() + piece.len() <= LONGEST => bytes.extend_from_slice(piece),
+            Self::Begun(bytes) if bytes.len() + piece.len() <= longest => bytes.extend_from_slice(piece),
             Self::Begun(bytes) => {
                 let mut envelope = Envelope::of(bytes);
                 envelope.feed(piece);

@@ -8,8 +8,8 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
     CustomRequest, CustomResult, ErrorCode, Extensions, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities,
-    ServerConfig, ToolAnnotations,
+    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
+    ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -170,6 +170,11 @@ fn failure(error: &ToolError) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(error.to_string())])
 }
 
+/// Claude Code cuts a result above its own limit, unless the tool says how long a result may be. This is more than two full
+/// streams with their last lines.
+const LONGEST_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
+const LONGEST_RESULT: u32 = 200_000;
+
 /// Only a client that sent a progress token gets progress.
 fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
     let token = context.meta.get_progress_token()?;
@@ -186,13 +191,18 @@ fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
 
 fn tool(entry: &ToolEntry) -> rmcp::model::Tool {
     let hints = entry.hints;
-    rmcp::model::Tool::new(entry.name, entry.description, Arc::new((entry.schema)().clone())).with_annotations(
-        ToolAnnotations::from_raw(
-            Some(entry.title.to_owned()),
-            Some(hints.read_only),
-            Some(hints.destructive),
-            Some(hints.idempotent),
-            Some(hints.open_world),
-        ),
-    )
+    let tool = rmcp::model::Tool::new(entry.name, entry.description, Arc::new((entry.schema)().clone()));
+    let tool = if entry.result_may_be_long {
+        let limit = (LONGEST_RESULT_KEY.to_owned(), LONGEST_RESULT.into());
+        tool.with_meta(MetaObject(std::iter::once(limit).collect()))
+    } else {
+        tool
+    };
+    tool.with_annotations(ToolAnnotations::from_raw(
+        Some(entry.title.to_owned()),
+        Some(hints.read_only),
+        Some(hints.destructive),
+        Some(hints.idempotent),
+        Some(hints.open_world),
+    ))
 }

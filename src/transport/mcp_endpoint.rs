@@ -21,6 +21,10 @@ use super::protocol_sessions::{ProtocolSessions, SessionError};
 use super::request_body;
 
 const SESSION_HEADER: &str = "mcp-session-id";
+const VERSION_HEADER: &str = "mcp-protocol-version";
+/// From this version on, a stream begins with an empty event, so that the client can reconnect. Clients of older versions
+/// parse every event as a message and fail at it.
+const FIRST_VERSION_WITH_EMPTY_EVENT: &str = "2025-11-25";
 
 pub struct McpEndpoint<H> {
     pub sessions: Arc<ProtocolSessions>,
@@ -44,15 +48,21 @@ pub async fn handle<H: ServerHandler>(
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Response {
-    let own = OwnSessions::new(endpoint.sessions.clone(), principal.clone());
     let (parts, body) = request.into_parts();
+    let mut version = parts.headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
+    let read = match parts.method {
+        Method::POST => read(&endpoint, &principal, body, &mut version).await,
+        _ => Ok(Bytes::new()),
+    };
+    // Listening clients get no empty first event: its id would be that of the first message.
+    let primes = version.as_str() >= FIRST_VERSION_WITH_EMPTY_EVENT && parts.method == Method::POST;
+    let own = OwnSessions::new(endpoint.sessions.clone(), principal.clone(), primes);
     let checked = match parts.method {
-        Method::POST => read(&endpoint, &principal, body).await,
         // The SDK would accept the deletion of a session that does not exist.
         Method::DELETE if names_unknown_session(&own, &parts.headers) => {
             Err((StatusCode::NOT_FOUND, "Not Found: Session not found").into_response())
         }
-        _ => Ok(Bytes::new()),
+        _ => read,
     };
     let body = match checked {
         Ok(bytes) => Full::new(bytes),
@@ -60,7 +70,7 @@ pub async fn handle<H: ServerHandler>(
     };
     // A service is cheap to make. One per request lets the SDK see the sessions of this principal only.
     let make_handler = endpoint.make_handler.clone();
-    let service = StreamableHttpService::new(move || Ok(make_handler()), Arc::new(own), config());
+    let service = StreamableHttpService::new(move || Ok(make_handler()), Arc::new(own), config(primes));
     let is_delete = parts.method == Method::DELETE;
     let mut response = service.handle(Request::from_parts(parts, body)).await.map(Body::new);
     // The SDK responds "accepted" although the session has ended already. Some clients take "accepted" for a failure.
@@ -71,8 +81,11 @@ pub async fn handle<H: ServerHandler>(
 }
 
 /// The SDK's own checks are off: Host, Origin and the size of the body have been checked before.
-fn config() -> StreamableHttpServerConfig {
-    StreamableHttpServerConfig::default()
+fn config(primes: bool) -> StreamableHttpServerConfig {
+    let config = StreamableHttpServerConfig::default();
+    let retry = config.sse_retry.filter(|_| primes);
+    config
+        .with_sse_retry(retry)
         .disable_allowed_hosts()
         .disable_allowed_origins()
         .with_max_request_body_bytes(usize::MAX)
@@ -80,11 +93,17 @@ fn config() -> StreamableHttpServerConfig {
 
 /// Reads and parses the body. The parsed message is dropped and the SDK parses the same bytes again, because its service
 /// takes a whole HTTP request and has no entry for a message. Parsing first lets us send a protocol error with the
-/// request's id where the SDK would send plain text.
-async fn read<H>(endpoint: &McpEndpoint<H>, principal: &Principal, body: Body) -> Result<Bytes, Response> {
+/// request's id where the SDK would send plain text. `version` becomes the one that an `initialize` asks for.
+async fn read<H>(
+    endpoint: &McpEndpoint<H>,
+    principal: &Principal,
+    body: Body,
+    version: &mut String,
+) -> Result<Bytes, Response> {
     let bytes = request_body::read(body, endpoint.largest_body).await?;
     let message = client_message::parse(&bytes).map_err(|error| error.into_response(StatusCode::BAD_REQUEST))?;
-    let Some(request) = initialize_id(&message) else { return Ok(bytes) };
+    let Some((request, asked)) = initialize(&message) else { return Ok(bytes) };
+    asked.clone_into(version);
     let Err(refusal) = endpoint.sessions.check_room(principal) else { return Ok(bytes) };
     let status = match refusal {
         SessionError::ShareTaken(_) => StatusCode::TOO_MANY_REQUESTS,
@@ -93,14 +112,11 @@ async fn read<H>(endpoint: &McpEndpoint<H>, principal: &Principal, body: Body) -
     Err(MessageError::too_many_sessions(request, refusal.to_string()).into_response(status))
 }
 
-/// The id of a request that begins a protocol session.
-fn initialize_id(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Request(request) if matches!(request.request, ClientRequest::InitializeRequest(_)) => {
-            Some(&request.id)
-        }
-        _ => None,
-    }
+/// The id of a request that begins a protocol session, and the version that the client asks for.
+fn initialize(message: &ClientJsonRpcMessage) -> Option<(&RequestId, &str)> {
+    let JsonRpcMessage::Request(request) = message else { return None };
+    let ClientRequest::InitializeRequest(initialize) = &request.request else { return None };
+    Some((&request.id, initialize.params.protocol_version.as_str()))
 }
 
 fn names_unknown_session(own: &OwnSessions, headers: &HeaderMap) -> bool {

@@ -33,7 +33,7 @@ mod response_id;
 mod roots;
 mod sealed_questions;
 mod share;
-mod signals;
+pub mod signals;
 mod single_header;
 mod standard_streams;
 pub mod stdio;

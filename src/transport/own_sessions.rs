@@ -21,13 +21,15 @@ use crate::server::{Client, ClientId};
 pub struct OwnSessions {
     all: Arc<ProtocolSessions>,
     principal: Principal,
+    /// Whether the streams of this request begin with an empty event.
+    primes: bool,
 }
 
 type Events = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 impl OwnSessions {
-    pub fn new(all: Arc<ProtocolSessions>, principal: Principal) -> Self {
-        Self { all, principal }
+    pub fn new(all: Arc<ProtocolSessions>, principal: Principal, primes: bool) -> Self {
+        Self { all, principal, primes }
     }
 
     /// The client of a session, if the session is this principal's.
@@ -103,7 +105,9 @@ impl SessionManager for OwnSessions {
             let refusal = JsonRpcMessage::Error(MessageError::duplicate(&request).into_message());
             return Ok(futures::stream::iter([ServerSseMessage::from_message(refusal)]).left_stream());
         };
+        let primes = self.primes;
         let responses = self.all.sdk.create_stream(id, message).await?;
+        let responses = responses.filter(move |event| future::ready(primes || event.message.is_some()));
         let over = client.over().clone().cancelled_owned();
         Ok(open.until_response(Box::pin(responses.take_until(over))).right_stream())
     }

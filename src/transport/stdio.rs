@@ -8,6 +8,7 @@ use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use tokio_util::sync::CancellationToken;
 
+use super::client_message;
 use super::line_transport::LineTransport;
 use super::mcp::Handler;
 use super::signals::Signals;
@@ -18,13 +19,13 @@ use crate::server::Server;
 const FLUSH_WITHIN: Duration = Duration::from_secs(1);
 
 /// Serves until the client closes stdin or a signal asks for a shutdown.
-pub async fn serve(server: Arc<Server>) -> anyhow::Result<()> {
-    let mut signals = Signals::listen()?;
+pub async fn serve(server: Arc<Server>, mut signals: Signals) -> anyhow::Result<()> {
     let over = CancellationToken::new();
     let clients = server.clients().clone();
     let roots_changed = move || clients.local().roots().announce_change();
     let (stdin, stdout) = (standard_streams::stdin(), standard_streams::stdout());
-    let lines = LineTransport::new(stdin, stdout, over.clone(), roots_changed);
+    let longest = client_message::longest(server.config().files.max_file_size);
+    let lines = LineTransport::new(stdin, stdout, longest, over.clone(), roots_changed);
     let handler = Handler::new(server.clone());
     let mut serving = tokio::spawn(async move {
         match handler.serve(lines).await {

@@ -75,7 +75,7 @@ fn call(id: Value, command: &str) -> String {
 fn a_line_over_the_limit_gets_a_response_wherever_its_id_is() {
     let world = World::new();
     let mut server = Raw::greeted(&world);
-    let long = "x".repeat(17 << 20);
+    let long = "x".repeat(21 << 20);
     let first = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"bash","a":"{long}"}}}}"#);
     let last = format!(r#"{{"method":"tools/call","params":{{"id":7,"a":"{long}"}},"jsonrpc":"2.0","id":"end"}}"#);
     assert_eq!(server.error(first), (-32600, json!(1)));

@@ -149,3 +149,17 @@ fn a_cancelled_search_stops_reading() {
     // Both have the same time budget. Without the cancel, the first search would have ended before the second.
     assert!(read_position(pid, &first).is_some());
 }
+
+#[test]
+fn a_pattern_with_a_line_ending_turns_multiline_on_and_the_result_says_so() {
+    let world = World::new();
+    world.file("a.txt", "one\ntwo\nC:\\new\n");
+    let mut server = world.server(&[]);
+    let said = "multiline was turned on";
+    let crossing = grep(&mut server, json!({ "pattern": "one\\ntwo" }));
+    assert!(crossing.contains("1 match") && crossing.contains(said), "{crossing}");
+    for quiet in [json!({ "pattern": "one\\ntwo", "multiline": true }), json!({ "pattern": "C:\\\\new" })] {
+        let text = grep(&mut server, quiet);
+        assert!(text.contains("1 match") && !text.contains(said), "{text}");
+    }
+}

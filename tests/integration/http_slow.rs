@@ -38,9 +38,12 @@ fn clients_that_do_not_read_do_not_block_the_others() {
     let world = World::new();
     let server = HttpServer::with_token(&world);
     // Larger than all buffers between the server and a slow client.
-    world.file("large.svg", vec![b' '; 9 << 20]);
+    let mut large = Vec::new();
+    image::GrayImage::new(1, 1).write_to(&mut std::io::Cursor::new(&mut large), image::ImageFormat::Png).unwrap();
+    large.resize(9 << 20, 0);
+    world.file("large.png", large);
     let slow: Vec<HttpClient> = (0..8).map(|_| server.client("tok")).collect();
-    let view = json!({"name": "view", "arguments": {"path": "large.svg"}});
+    let view = json!({"name": "view", "arguments": {"path": "large.png"}});
     // These commands print without end and report progress. They finish when the other clients are done.
     let talk = "until [ -e go ]; do printf '%04000d\\n' 1; done; touch done-$NUMBER";
     let mut streams: Vec<TcpStream> = slow[..4].iter().map(|client| unread(client, &view)).collect();

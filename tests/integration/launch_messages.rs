@@ -1,7 +1,7 @@
 //! Where commands cannot run, the answer says what happened, shows the evidence and names the fix. Where the reason passes,
 //! the next command runs.
 
-use crate::support::{User, World, by_python, launched, launcher};
+use crate::support::{User, World, by_python, launched, launcher, until};
 
 /// The answer to a command of a server that the script starts, as each user.
 #[track_caller]
@@ -166,4 +166,22 @@ fn an_unreadable_current_directory_is_not_blamed_on_a_flag() {
     assert!(said.contains("Permission denied") && said.contains("name one with --workdir"), "{said}");
     let (_, said) = start(&["--workdir", closed.to_str().unwrap()]);
     assert!(said.starts_with("testudo: bad value for --workdir: "), "{said}");
+}
+
+#[test]
+fn a_failure_that_passes_is_not_final() {
+    for user in User::all() {
+        let world = user.world();
+        let mut server = launched(&world, *user, &IN_NAMESPACE.replace("MOUNT", "mount -t tmpfs none /proc"), &[]);
+        let said = server.bash("echo ran").err();
+        assert!(said.contains("/proc is not mounted here"), "{said}");
+        assert!(server.hello["instructions"].as_str().unwrap().contains("level none, so commands are refused"));
+        let uncover = format!("nsenter --target {} --user --mount umount /proc", server.pid());
+        assert!(std::process::Command::new("sh").args(["-c", &uncover]).status().unwrap().success());
+        let answer = until("a command to run", || Some(server.bash("echo ran")).filter(|reply| !reply.is_error()));
+        assert_eq!(answer.stdout(), "ran\n");
+        // Protected names are guarded as if nothing had happened.
+        let said = server.bash("mkdir .claude && echo '{}' > .claude/settings.json").ok();
+        assert!(said.contains(".claude was moved to .claude.untrusted"), "{said}\n{}", server.log());
+    }
 }

@@ -58,12 +58,13 @@ fn segments_that_nobody_has_attached_are_removed() {
     let mut inside = Inside::new(Level::Full, false, "[sandbox.limits]\nmemory = \"300MB\"", &[]);
     let leave = "import ctypes; c = ctypes.CDLL(None); c.shmat.restype = ctypes.c_void_p; \
                  i = c.shmget(0, 400 << 20, 0o1600); p = c.shmat(i, None, 0); ctypes.memset(p, 1, 200 << 20)";
-    for _ in 0..2 {
-        inside.does(&format!("python3 -c '{leave}'"));
+    // The keeper may look while the second program still has its segment, or after it.
+    let mut text = String::new();
+    for command in [&format!("python3 -c '{leave}'"), &format!("python3 -c '{leave}'"), "sleep 2; ipcs -m"] {
+        text.push_str(&inside.bash(command).text());
     }
-    let text = inside.bash("sleep 2; ipcs -m | grep -c 419430400").text();
-    assert!(text.contains("nobody had attached (400 MB) was removed"), "{text}");
-    assert!(text.contains("\n0\n"), "{text}");
+    assert!(text.contains("MB) was removed: the session used"), "{text}");
+    assert!(text.matches("419430400").count() < 2, "{text}");
 }
 
 #[test]

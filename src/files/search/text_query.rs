@@ -55,7 +55,23 @@ impl GrepMode {
 impl TextQuery {
     /// Whether a match may cross lines. A pattern that contains a line ending cannot match otherwise.
     pub fn is_multiline(&self) -> bool {
-        self.multiline || self.pattern.contains('\n') || self.pattern.contains("\\n")
+        self.multiline || self.has_line_ending()
+    }
+
+    fn has_line_ending(&self) -> bool {
+        let mut characters = self.pattern.chars();
+        while let Some(character) = characters.next() {
+            // A backslash takes the next character with it: `\\n` is a backslash and an n.
+            if character == '\n' || character == '\\' && characters.next() == Some('n') {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether matches may cross lines although nobody asked for it.
+    pub fn became_multiline(&self) -> bool {
+        !self.multiline && self.has_line_ending()
     }
 
     pub fn context(&self) -> usize {

@@ -1,9 +1,11 @@
-//! Images: recognised by their first bytes, and scaled down where they would be too large for a model.
+//! Images: recognised by their first bytes, and converted where a model could not take them as they are.
 
 use std::io::Cursor;
 use std::path::Path;
 
-use image::{ImageFormat, ImageReader, Limits};
+use image::{ImageDecoder, ImageFormat, ImageReader};
+
+use super::convert::{MOST_MEMORY, SCALED_SIDE};
 
 /// An image for the agent. The note says how it differs from the file.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -13,12 +15,27 @@ pub struct Image {
     pub note: Option<String>,
 }
 
-/// Models refuse an image with a longer side. Clients send it again with every turn, so it breaks the whole conversation.
-const LONGEST_SIDE: u32 = 2_000;
-/// A larger image is scaled to this: the longest side that models do not scale down themselves.
-const SCALED_SIDE: u32 = 1_568;
-/// The memory for decoding. A file of a few kilobytes can claim to hold gigabytes of pixels.
-const MOST_MEMORY: u64 = 512 * 1024 * 1024;
+/// A picture that has to be converted before it can be sent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Picture {
+    pub mime: &'static str,
+    pub data: Vec<u8>,
+    /// The memory that the pixels take.
+    pub memory: u64,
+}
+
+/// What becomes of an image file.
+#[derive(Debug, Eq, PartialEq)]
+pub enum Prepared {
+    AsItIs(Image),
+    ToConvert(Picture),
+    /// The text says why it cannot be shown.
+    Refused(String),
+}
+
+pub const SVG: &str = "image/svg+xml";
+/// What a drawing takes, roughly. It is not known before it is drawn.
+const DRAWING_MEMORY: u64 = 128 << 20;
 
 /// The MIME type of an image, decided by its first bytes. SVG is text and is recognised by its name.
 pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
@@ -38,45 +55,37 @@ pub fn mime_of(head: &[u8], path: &Path) -> Option<&'static str> {
     } else if at(0, b"\0\0\x01\0") && at(5, b"\0") && at(9, b"\0") {
         Some("image/x-icon")
     } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
-        Some("image/svg+xml")
+        Some(SVG)
     } else {
         None
     }
 }
 
-/// The image as it is sent. An image whose size cannot be read is sent unchanged: the client may be able to read it.
-pub fn prepare(mime: &'static str, data: Vec<u8>) -> Image {
-    let Some(format) = ImageFormat::from_mime_type(mime) else { return Image { mime, data, note: None } };
-    let size = ImageReader::with_format(Cursor::new(&data), format).into_dimensions();
-    let Ok((width, height)) = size else { return Image { mime, data, note: None } };
-    if width.max(height) <= LONGEST_SIDE {
-        return Image { mime, data, note: None };
+/// Decides by the type and the size. An image whose size cannot be read is sent unchanged if models take its type: the client
+/// may be able to read it.
+pub fn prepare(mime: &'static str, data: Vec<u8>) -> Prepared {
+    if mime == SVG {
+        return Prepared::ToConvert(Picture { mime, data, memory: DRAWING_MEMORY });
     }
-    match scaled(&data, format) {
-        Ok((mime, data, now)) => {
-            let note = format!("Scaled down from {width}x{height} to {}x{} pixels.", now.0, now.1);
-            Image { mime, data, note: Some(note) }
+    let is_taken = ["image/png", "image/jpeg", "image/gif", "image/webp"].contains(&mime);
+    let pixels = ImageFormat::from_mime_type(mime).and_then(|format| {
+        let decoder = ImageReader::with_format(Cursor::new(&data), format).into_decoder().ok()?;
+        Some((decoder.dimensions(), decoder.total_bytes()))
+    });
+    match pixels {
+        Some(((width, height), _)) if is_taken && width.max(height) <= SCALED_SIDE => {
+            Prepared::AsItIs(Image { mime, data, note: None })
         }
-        Err(error) => {
-            let note = format!("{width}x{height} pixels. It could not be scaled down ({error}), so it is left out.");
-            Image { mime, data: Vec::new(), note: Some(note) }
-        }
+        None if is_taken => Prepared::AsItIs(Image { mime, data, note: None }),
+        None => Prepared::Refused(format!("An image ({mime}) that cannot be read. It is left out.")),
+        Some(((width, height), memory)) if memory > MOST_MEMORY => Prepared::Refused(format!(
+            "An image ({mime}) of {width}x{height} pixels. Scaling it down would take {} MB of memory, and {} MB are \
+             allowed, so it is left out.",
+            memory >> 20,
+            MOST_MEMORY >> 20
+        )),
+        Some((_, memory)) => Prepared::ToConvert(Picture { mime, data, memory }),
     }
-}
-
-type Scaled = (&'static str, Vec<u8>, (u32, u32));
-
-fn scaled(data: &[u8], format: ImageFormat) -> Result<Scaled, image::ImageError> {
-    let mut reader = ImageReader::with_format(Cursor::new(data), format);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MOST_MEMORY);
-    reader.limits(limits);
-    let small = reader.decode()?.thumbnail(SCALED_SIDE, SCALED_SIDE);
-    let (mime, format) =
-        if format == ImageFormat::Jpeg { ("image/jpeg", ImageFormat::Jpeg) } else { ("image/png", ImageFormat::Png) };
-    let mut out = Vec::new();
-    small.write_to(&mut Cursor::new(&mut out), format)?;
-    Ok((mime, out, (small.width(), small.height())))
 }
 
 #[cfg(test)]
@@ -101,18 +110,22 @@ mod tests {
     }
 
     #[test]
-    fn a_large_image_is_scaled_down_and_the_note_says_so() {
-        let mut data = Vec::new();
-        image::GrayImage::new(3_000, 10).write_to(&mut Cursor::new(&mut data), ImageFormat::Png).unwrap();
-        let image = prepare("image/png", data);
-        assert_eq!(image.note.as_deref(), Some("Scaled down from 3000x10 to 1568x5 pixels."));
-        let size = ImageReader::new(Cursor::new(image.data)).with_guessed_format().unwrap().into_dimensions().unwrap();
-        assert_eq!(size, (1_568, 5));
+    fn a_small_or_broken_image_stays_as_it_is() {
+        let mut small = Vec::new();
+        image::GrayImage::new(1_568, 10).write_to(&mut Cursor::new(&mut small), ImageFormat::Png).unwrap();
+        for data in [small, b"\x89PNG\r\n\x1a\nnonsense".to_vec()] {
+            let image = Image { mime: "image/png", data: data.clone(), note: None };
+            assert_eq!(prepare("image/png", data), Prepared::AsItIs(image));
+        }
     }
 
     #[test]
-    fn a_small_or_broken_image_stays_as_it_is() {
-        let broken = b"\x89PNG\r\n\x1a\nnonsense".to_vec();
-        assert_eq!(prepare("image/png", broken.clone()), Image { mime: "image/png", data: broken, note: None });
+    fn what_models_do_not_take_is_converted_or_left_out() {
+        let mut large = Vec::new();
+        image::GrayImage::new(1_569, 10).write_to(&mut Cursor::new(&mut large), ImageFormat::Png).unwrap();
+        for (mime, data) in [("image/png", large), (SVG, b"<svg/>".to_vec())] {
+            assert!(matches!(prepare(mime, data), Prepared::ToConvert(picture) if picture.mime == mime), "{mime}");
+        }
+        assert!(matches!(prepare("image/bmp", b"BM".to_vec()), Prepared::Refused(_)));
     }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 
+use super::MOST_CHARACTERS;
 use crate::base::mounts;
 use crate::files::{DenyGlobs, FileError, Interrupt, PathHandle};
 
@@ -32,11 +33,17 @@ pub fn draw(
     if interrupt.reason().is_some() {
         return Err(FileError::Cancelled);
     }
-    if drawing.lines.len() > MOST_LINES {
-        drawing.lines.truncate(MOST_LINES);
+    let mut room = MOST_CHARACTERS - 200;
+    let fits = |line: &&String| {
+        let length = line.chars().count() + 1;
+        room.checked_sub(length).map(|left| room = left).is_some()
+    };
+    let shown = drawing.lines.iter().take(MOST_LINES).take_while(fits).count();
+    if shown < drawing.lines.len() {
+        drawing.lines.truncate(shown);
         drawing
             .lines
-            .push(format!("[Truncated: showing the first {MOST_LINES} lines. View a directory in it, or use find.]"));
+            .push(format!("[Truncated: showing the first {shown} lines. View a directory in it, or use find.]"));
     }
     Ok(drawing.lines.join("\n") + "\n")
 }

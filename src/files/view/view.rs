@@ -2,7 +2,8 @@ use std::io::{Read, Seek, SeekFrom};
 
 use rustix::fs::OFlags;
 
-use super::{Image, LineRange, image, tree, window};
+use super::image::{Prepared, SVG};
+use super::{Image, LineRange, Picture, image, tree, window};
 use crate::files::seen::LARGEST_CONTENT;
 use crate::files::text::{Decoder, Encoding};
 use crate::files::{FileError, Interrupt, ReadFile, Scope, SeenFiles, Settings};
@@ -13,6 +14,18 @@ use crate::gate::Permitted;
 pub enum Rendered {
     Text(String),
     Image(Image),
+    /// An image that the caller has converted first.
+    Picture(Picture),
+}
+
+/// How an agent looks at a file.
+#[derive(Clone, Copy, Debug)]
+pub enum Looking {
+    AtLines(LineRange),
+    /// At what it shows: the beginning of a text, a picture.
+    AtIt,
+    /// At the text of a picture that is written as text.
+    AtItsSource,
 }
 
 /// The first bytes of a file, which show what kind of file it is.
@@ -21,7 +34,7 @@ const HEAD: usize = 8 * 1024;
 /// Shows a file or directory, and records that the session has seen the file.
 pub fn view(
     permitted: &Permitted<ReadFile>,
-    range: Option<LineRange>,
+    looking: Looking,
     scope: &Scope,
     settings: &Settings,
     seen: &SeenFiles,
@@ -38,12 +51,18 @@ pub fn view(
     let encoding = Encoding::of(&head);
     let too_large = |hint| FileError::FileTooLarge { size: handle.size(), maximum: settings.max_file_size, hint };
     let is_large = handle.size() > settings.max_file_size;
-    if let Some(mime) = image::mime_of(&head, handle.path()) {
+    let range = if let Looking::AtLines(range) = looking { Some(range) } else { None };
+    let as_text = |mime: &&str| *mime == SVG && !matches!(looking, Looking::AtIt);
+    if let Some(mime) = image::mime_of(&head, handle.path()).filter(|mime| !as_text(mime)) {
         if is_large {
             return Err(too_large("Make a smaller copy with a command and view that."));
         }
         file.take(settings.max_file_size).read_to_end(&mut head).map_err(unreadable)?;
-        return Ok(Rendered::Image(image::prepare(mime, head)));
+        return Ok(match image::prepare(mime, head) {
+            Prepared::AsItIs(image) => Rendered::Image(image),
+            Prepared::ToConvert(picture) => Rendered::Picture(picture),
+            Prepared::Refused(text) => Rendered::Text(text),
+        });
     }
     if encoding.unit() == 1 && memchr::memchr(0, &head).is_some() {
         return Ok(Rendered::Text(format!("Binary file ({})", readable(handle.size()))));

@@ -8,8 +8,9 @@ use crate::files::{FileError, Interrupt};
 
 /// How many lines are shown without a range.
 const MOST_LINES: u64 = 2_000;
-/// How many characters one reply has: as many as 2,000 lines of the greatest length.
-const MOST_CHARACTERS: usize = 4_000_000;
+/// How many characters the lines of one reply have, their numbers included. The rest of the 50,000 that a reply has is for
+/// the line that names how to go on.
+const MOST_CHARACTERS: usize = super::MOST_CHARACTERS - 200;
 const PIECE: usize = 256 * 1024;
 
 /// The requested lines, counted from 1, both ends included. Without an end it reaches to the last line.
@@ -45,7 +46,7 @@ pub fn read(
     interrupt: &Interrupt,
 ) -> Result<String, FileError> {
     let wanted = range.unwrap_or(LineRange { start: 1, end: Some(MOST_LINES) });
-    let mut pass = Pass { wanted, passed: 0, line: None, lines: Vec::new(), characters: 0 };
+    let mut pass = Pass { wanted, passed: 0, line: None, lines: Vec::new(), characters: 0, full: false };
     let mut piece = vec![0; PIECE];
     loop {
         let count = input.read(&mut piece).map_err(|error| FileError::os("read", requested, error))?;
@@ -53,7 +54,8 @@ pub fn read(
             break;
         }
         let done = pass.take(&piece[..count]);
-        if done && range.is_some() {
+        // Without a range, the reply says how many lines the file has.
+        if done && (range.is_some() || pass.full) {
             break;
         }
     }
@@ -66,14 +68,15 @@ pub fn read(
         return Err(FileError::BadRange { what });
     }
     let mut text = numbered_lines::numbered(wanted.start, &pass.lines);
-    if range.is_none() && pass.passed > MOST_LINES {
+    if pass.full {
+        let next = wanted.start + pass.lines.len() as u64;
+        let end = range.and_then(|range| range.end).map_or("-1".to_owned(), |end| end.to_string());
+        text.push_str(&format!("\n[Truncated: the reply is full. Continue with view_range [{next}, {end}].]"));
+    } else if range.is_none() && pass.passed > MOST_LINES {
         text.push_str(&format!(
             "\n[Truncated: file has {} lines. Use view_range to read specific sections.]",
             pass.passed
         ));
-    } else if pass.is_full() {
-        let next = wanted.start + pass.lines.len() as u64;
-        text.push_str(&format!("\n[Truncated: the reply is full. Continue with view_range [{next}, -1].]"));
     }
     Ok(text)
 }
@@ -86,7 +89,10 @@ struct Pass {
     /// The current line, if any byte of it has been read.
     line: Option<Line>,
     lines: Vec<String>,
+    /// How many characters the lines have, without their numbers.
     characters: usize,
+    /// Whether a line was left out because the reply is full.
+    full: bool,
 }
 
 impl Pass {
@@ -131,18 +137,19 @@ impl Pass {
     }
 
     fn is_done(&self) -> bool {
-        self.is_full() || self.wanted.end.is_some_and(|end| self.passed >= end)
-    }
-
-    fn is_full(&self) -> bool {
-        self.characters >= MOST_CHARACTERS
+        self.full || self.wanted.end.is_some_and(|end| self.passed >= end)
     }
 
     fn end_line(&mut self) {
         let line = self.line.take().unwrap_or_default().finish();
-        self.characters += line.len() + 8;
-        self.lines.push(line);
         self.passed += 1;
+        self.characters += line.chars().count();
+        // All numbers are as wide as the last one. A tab and a line ending come with each.
+        let around = self.passed.to_string().len() + 2;
+        self.full = self.characters + around * (self.lines.len() + 1) > MOST_CHARACTERS;
+        if !self.full {
+            self.lines.push(line);
+        }
     }
 
     /// Ends the last line, which need not have a line ending.
@@ -193,6 +200,38 @@ mod tests {
             "{}",
             &text[text.len() - 100..]
         );
+    }
+
+    #[test]
+    fn a_reply_has_at_most_50000_characters_in_whole_lines_and_names_how_to_go_on() {
+        for (line, count) in [("é".repeat(100), 1_000), ("x".repeat(5_000), 60), (String::new(), 40_000)] {
+            let content = (line + "\n").repeat(count);
+            let (mut next, mut pages) = (1, 0);
+            loop {
+                let text = view(content.as_bytes(), Some([next, -1])).unwrap();
+                assert!(text.chars().count() <= 50_000, "{}", text.chars().count());
+                pages += 1;
+                let shown = text.lines().filter(|line| line.contains('\t')).count();
+                let Some((_, rest)) = text.split_once("\n\n[Truncated: the reply is full. Continue with view_range [")
+                else {
+                    assert_eq!(usize::try_from(next).unwrap() + shown - 1, count);
+                    break;
+                };
+                next += i64::try_from(shown).unwrap();
+                assert_eq!(rest, format!("{next}, -1].]"));
+                assert!(text.chars().count() > 45_000, "{}", text.chars().count());
+            }
+            assert!(pages > 1);
+        }
+        let wide = ("x".repeat(100) + "\n").repeat(5_000);
+        for (range, end) in [(None, -1), (Some([1, 3_000]), 3_000)] {
+            let text = view(wide.as_bytes(), range).unwrap();
+            assert!(
+                text.ends_with(&format!("Continue with view_range [475, {end}].]")),
+                "{}",
+                &text[text.len() - 90..]
+            );
+        }
     }
 
     proptest! {
