@@ -76,6 +76,15 @@ fn person(script: &str, directory: &Path, home: &Path) -> String {
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
+/// The kernel stamps files with a clock that lags behind. Waits until a file that is written now is younger than this call.
+fn file_clock_ticks(world: &World) {
+    let (now, probe) = (std::time::SystemTime::now(), world.outside().join("probe"));
+    until("the clock of files to tick", || {
+        std::fs::write(&probe, "").unwrap();
+        (probe.metadata().unwrap().modified().unwrap() > now).then_some(())
+    });
+}
+
 fn end(inside: &mut Inside) {
     inside.client.hang_up();
     inside.client.wait_for_exit();
@@ -207,6 +216,7 @@ fn what_came_meanwhile_is_asked_about_and_nobody_is_blamed() {
         let mut server = world.server_with(&arguments, someone.options());
         // Nothing runs: it is the person's own.
         server.bash("true").ok();
+        file_clock_ticks(&world);
         world.file(".claude/settings.json", "mine");
         let reply = server.bash("true").ok();
         assert!(!reply.contains("[sandbox"), "{reply}");
