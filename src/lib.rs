@@ -5,6 +5,7 @@
 //! - [`cli`]: what a person types; `serve` is the default. The only room that prints.
 //! - [`config`]: defaults, file, environment and flags → [`config::Config`]. `defaults.toml` is the manual.
 //! - [`transport`]: the wire, stdio and HTTP; the only place that knows the SDK.
+//! - [`install`]: registers the server with clients, in their own configuration files.
 //! - [`tools`]: what agents ask for: one file per tool, its arguments and the text of its result.
 //! - [`server`]: the order of things. [`server::Server::call`] is the path of every request,
 //!   [`server::command`] the path of every command.
@@ -24,6 +25,7 @@ pub mod config;
 pub mod exec;
 pub mod files;
 pub mod gate;
+pub mod install;
 pub mod inventory;
 pub mod keeper;
 pub mod policy;

@@ -49,12 +49,61 @@ pub enum Command {
         ids: Vec<String>,
     },
     /// Show what this machine can enforce and what is configured, with a fix for each shortcoming
-    Doctor,
+    #[command(after_help = "Exit code: 0 if commands would run and every promise of the sandbox holds, 1 if not.")]
+    Doctor {
+        /// Print what was found as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Register the server with an MCP client, in the client's own configuration file
+    #[command(
+        after_help = "A file that is changed keeps a backup beside it. Nothing but the entry \"testudo\" is changed.\n\n\
+                            Examples:\n  testudo install claude-code\n  testudo install cursor --project --print\n  \
+                            testudo install claude-desktop -- --project-dir ~/code/app\n  testudo install codex --uninstall"
+    )]
+    Install {
+        /// The client; `--list` shows their names
+        #[arg(value_name = "CLIENT", required_unless_present = "list")]
+        client: Option<String>,
+        /// Show the clients, which of them are on this machine, and where the server is registered
+        #[arg(long, conflicts_with_all = ["project", "print", "uninstall", "options"])]
+        list: bool,
+        /// Change the configuration of the project in this directory, not that of the person
+        #[arg(long)]
+        project: bool,
+        /// Show the change as a diff, and change nothing
+        #[arg(long)]
+        print: bool,
+        /// Take the entry back
+        #[arg(long, conflicts_with = "options")]
+        uninstall: bool,
+        /// Options that the client starts the server with
+        #[arg(last = true, value_name = "SERVER OPTIONS")]
+        options: Vec<String>,
+    },
+    /// Print the script that completes commands and options in a shell
+    #[command(after_help = "Example:\n  testudo completions bash > ~/.local/share/bash-completion/completions/testudo")]
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    #[command(after_help = "Example:\n  testudo man | man -l -")]
+    Man,
+}
+
+impl Command {
+    /// Subcommands that start no server and read no configuration of it, so its options mean nothing to them.
+    const WITHOUT_SERVER: &[&str] = &["install", "completions", "man"];
 }
 
 pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     let matches = command().try_get_matches_from(words)?;
     let (command, inner) = match matches.subcommand() {
+        Some((name, _)) if Command::WITHOUT_SERVER.contains(&name) => {
+            refuse_server_options(name, &server_options::given(&matches))?;
+            (Command::from_arg_matches(&matches)?, Vec::new())
+        }
         Some((_, inner)) => (Command::from_arg_matches(&matches)?, server_options::given(inner)),
         None => (Command::Serve, Vec::new()),
     };
@@ -62,7 +111,15 @@ pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
     Ok(Arguments { command, flags })
 }
 
-fn command() -> clap::Command {
+/// Options of the server before `install` would be lost without a word.
+fn refuse_server_options(subcommand: &str, given: &[(String, Vec<String>)]) -> Result<(), clap::Error> {
+    let Some((flag, _)) = given.first() else { return Ok(()) };
+    let place = if subcommand == "install" { "; write the options of the server behind `--`" } else { "" };
+    let message = format!("--{flag} has no effect on `testudo {subcommand}`{place}\n");
+    Err(clap::Error::raw(clap::error::ErrorKind::ArgumentConflict, message))
+}
+
+pub fn command() -> clap::Command {
     let command = clap::Command::new("testudo")
         .version(env!("CARGO_PKG_VERSION"))
         .about("A shielded shell for AI agents: an MCP server that never hangs and loses nothing")
@@ -74,5 +131,8 @@ fn command() -> clap::Command {
         .subcommand_required(false)
         .arg_required_else_help(false)
         .args(server_options::all())
-        .mut_subcommands(|subcommand| subcommand.args(server_options::all()))
+        .mut_subcommands(|subcommand| {
+            let alone = Command::WITHOUT_SERVER.contains(&subcommand.get_name());
+            if alone { subcommand } else { subcommand.args(server_options::all()) }
+        })
 }

@@ -1,21 +1,63 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, with a fix for each shortcoming.
 
-use super::approvals;
+use std::process::ExitCode;
+
+use serde_json::json;
+
 use super::output::print;
+use super::{approvals, install};
 use crate::config::Config;
 use crate::exec::Shell;
 use crate::sandbox::Mode;
 use crate::server::Server;
 use crate::server::{Enforcement, sandbox_in_words};
 
-pub async fn run(config: Config) -> anyhow::Result<()> {
+/// Exits with 1 if commands would be refused or a promise of the sandbox is broken, for scripts.
+pub async fn run(config: Config, as_json: bool) -> anyhow::Result<ExitCode> {
     // Printed before the server is made, which may fail: it helps to find the reason.
-    print(&configuration(&config))?;
+    if !as_json {
+        print(&configuration(&config))?;
+    }
     let server = super::server(config)?;
     let found = server.self_test().await;
-    print(&enforcement(&server, &found))?;
+    let holds = holds(server.config(), &found);
+    if as_json {
+        print(&serde_json::to_string_pretty(&report(server.config(), &found, holds))?)?;
+    } else {
+        print(&enforcement(&server, &found))?;
+    }
     server.shut_down().await;
-    Ok(())
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn holds(config: &Config, found: &Enforcement) -> bool {
+    let reaches = config.sandbox.mode == Mode::Off || found.level >= config.sandbox.minimum;
+    reaches && found.findings.iter().all(|finding| finding.held)
+}
+
+/// The same as the text, for scripts.
+fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Value {
+    let promises = found.findings.iter().map(|finding| json!({ "promise": finding.promise, "held": finding.held }));
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "ok": holds,
+        "configuration": config.file,
+        "project_dir": config.directories.project_dir(),
+        "has_project": !config.directories.has_no_project(),
+        "stored_output": config.cache_dir,
+        "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
+        "warnings": config.warnings,
+        "sandbox": {
+            "mode": config.sandbox.mode.to_string(),
+            "level": found.level.to_string(),
+            "minimum": config.sandbox.minimum.to_string(),
+            "promises": promises.collect::<Vec<_>>(),
+            "shortfalls": found.shortfalls,
+            "fixes": if config.sandbox.mode == Mode::Off { Vec::new() } else { found.fixes() },
+        },
+        "clients": install::registrations(),
+        "approvals": approvals::given(config),
+    })
 }
 
 fn configuration(config: &Config) -> String {
@@ -44,6 +86,11 @@ fn enforcement(server: &Server, found: &Enforcement) -> String {
         text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
     }
     text.extend(advice(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
+    let clients = install::registrations();
+    let none = ["none; testudo install --list shows the clients that it can be registered with".to_owned()];
+    for (index, line) in if clients.is_empty() { none.as_slice() } else { &clients }.iter().enumerate() {
+        text.push_str(&row(if index == 0 { "clients" } else { "" }, line));
+    }
     for (index, line) in approvals::lines(&approvals::given(config)).iter().enumerate() {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }

@@ -6,7 +6,9 @@ mod arguments;
 mod call;
 mod doctor;
 mod explain;
+mod install;
 mod log;
+mod manual;
 mod output;
 mod picture;
 mod serve;
@@ -54,6 +56,16 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         welcome::print()?;
         return Ok(ExitCode::SUCCESS);
     }
+    match arguments.command {
+        Command::Install { client, list, project, print, uninstall, options } => {
+            let client = client.filter(|_| !list);
+            let order = install::Order { client, project, print, uninstall, options };
+            return install::run(&order);
+        }
+        Command::Completions { shell } => return manual::completions(shell),
+        Command::Man => return manual::page(),
+        _ => {}
+    }
     arguments.flags.iter().filter(|(flag, _)| flag == TOKEN_FLAG).flat_map(|(_, values)| values).for_each(|token| {
         crate::exec::command_line::hide(TOKEN_FLAG, token);
     });
@@ -80,10 +92,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             explain::run(&server(config)?, &text, json)
         }
         Command::Revoke { ids } => approvals::revoke(&config, &ids),
-        Command::Doctor => {
-            runtime()?.block_on(doctor::run(config))?;
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
+        // Handled above: they need no configuration.
+        Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -150,6 +150,10 @@ pub fn paths(home: Option<&Path>, own: &[PathBuf]) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         homes.flat_map(|home| IN_HOME.iter().map(move |name| home.join(name)).collect::<Vec<_>>()).collect();
     paths.extend(own.iter().cloned());
+    // What such a file held before `testudo install` changed it.
+    let backups = paths.iter().map(|path| PathBuf::from(format!("{}.testudo-backup", path.display())));
+    let backups: Vec<PathBuf> = backups.filter(|backup| backup.exists()).collect();
+    paths.extend(backups);
     if root {
         paths.extend(FOR_ROOT.iter().map(PathBuf::from));
         paths.extend(host_keys(Path::new(HOST_KEYS)));
@@ -198,7 +202,10 @@ mod tests {
     fn the_environments_home_and_our_own_files_count() {
         let world = tempfile::tempdir().unwrap();
         let home = world.path().canonicalize().unwrap();
+        let backup = home.join(".claude.json.testudo-backup");
+        std::fs::write(&backup, "").unwrap();
         let paths = paths(Some(&home), &["/x/audit.jsonl".into()]);
+        assert!(paths.contains(&backup));
         assert!(paths.contains(&home.join(".ssh")));
         assert!(paths.contains(&"/x/audit.jsonl".into()));
     }

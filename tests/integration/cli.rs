@@ -58,7 +58,7 @@ fn call_explains_why_a_tool_is_not_offered() {
 #[test]
 fn a_closed_pipe_ends_every_subcommand_quietly() {
     let world = World::new();
-    let rows: [(&[&str], i32); 9] = [
+    let rows: [(&[&str], i32); 14] = [
         (&["--help"], 0),
         (&["--version"], 0),
         (&["help", "call"], 0),
@@ -68,6 +68,11 @@ fn a_closed_pipe_ends_every_subcommand_quietly() {
         (&["explain", "ls", "--json"], 0),
         (&["call", "bash", "command=seq 1 9999"], 0),
         (&["revoke", "all"], 0),
+        (&["doctor", "--json"], 0),
+        (&["install", "--list"], 0),
+        (&["install", "cursor", "--print"], 0),
+        (&["completions", "bash"], 0),
+        (&["man"], 0),
     ];
     for (words, code) in rows {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -102,6 +107,11 @@ fn help_and_version_read_well() {
     assert_eq!(call.matches("\nOptions:\n").count(), 1, "one heading each:\n{call}");
     let (own, server) = call.split_once("\nServer options:\n").unwrap();
     assert!(own.contains("--help") && !own.contains("--timeout") && server.contains("--timeout"), "{call}");
+    for subcommand in ["serve", "call", "explain", "revoke", "doctor", "install", "completions", "man"] {
+        let help = out(&world.run(&[subcommand, "--help"]));
+        assert_eq!(help.matches("\nOptions:\n").count(), 1, "{subcommand}:\n{help}");
+        assert!(help.matches("\nServer options:\n").count() <= 1, "{subcommand}:\n{help}");
+    }
     assert_eq!(out(&world.run(&["--version"])), format!("testudo {}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -111,6 +121,39 @@ fn doctor_tells_shell_configuration_and_sandbox() {
     let text = out(&world.run(&["doctor"]));
     for part in ["testudo ", "/bin/bash", "none, defaults apply", world.project().to_str().unwrap(), "sandbox"] {
         assert!(text.contains(part), "{part} is missing in:\n{text}");
+    }
+}
+
+#[test]
+fn doctor_speaks_to_scripts() {
+    let world = World::new();
+    world.run(&["install", "cursor"]);
+    let output = world.run(&["doctor", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((report["ok"].as_bool(), output.status.code()), (Some(true), Some(0)), "{report}");
+    assert_eq!(report["project_dir"], text(&world.project()));
+    assert!(report["sandbox"]["promises"].as_array().is_some_and(|promises| !promises.is_empty()), "{report}");
+    assert!(report["clients"][0].as_str().unwrap().starts_with("Cursor in "), "{report}");
+    // A level that this machine cannot reach: commands would be refused.
+    let file = world.outside().join("config.toml");
+    std::fs::write(&file, "[sandbox]\nlevel = \"landlock\"\nminimum = \"full\"\n").unwrap();
+    let weak = world.run(&["doctor", "--config", &text(&file)]);
+    assert!(out(&weak).contains("so commands are refused"), "{}{}", out(&weak), err(&weak));
+    assert_eq!(weak.status.code(), Some(1));
+}
+
+#[test]
+fn completions_and_the_manual_come_from_the_command_line() {
+    let world = World::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = out(&world.run(&["completions", shell]));
+        for word in ["uninstall", "project-dir", "explain"] {
+            assert!(script.contains(word), "{word} is missing for {shell}");
+        }
+    }
+    let page = out(&world.run(&["man"]));
+    for part in [".TH testudo 1", "TESTUDO INSTALL", "\\-\\-uninstall", "\\-\\-project\\-dir"] {
+        assert!(page.contains(part), "{part} is missing in:\n{page}");
     }
 }
 

@@ -25,6 +25,8 @@ mod http_questions;
 mod http_share;
 mod http_slow;
 mod hung_mount;
+mod install;
+mod install_docs;
 mod kept_on_disk;
 mod launch;
 mod launch_descriptors;
