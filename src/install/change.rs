@@ -58,6 +58,11 @@ impl Change {
         similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(&old, &new).to_string()
     }
 
+    /// A file that held nothing but our entry is not worth a backup.
+    fn keeps_backup(&self) -> bool {
+        self.before.is_some() && self.after.is_some() && !self.drops_backup
+    }
+
     /// Puts the new content in place at once, and returns the backup if there is one.
     pub fn write(&self) -> Result<Option<PathBuf>, InstallError> {
         let unwritable = |error| InstallError::Unwritable { path: self.file.clone(), error };
@@ -68,7 +73,7 @@ impl Change {
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(unwritable)?;
         }
-        if let (Some(before), false) = (&self.before, self.drops_backup) {
+        if let Some(before) = self.before.as_ref().filter(|_| self.keeps_backup()) {
             replace(&backup, before, old.as_ref(), self.scope, || true).map_err(unwritable)?;
         }
         let untouched = || read(&self.file).is_ok_and(|now| now == self.before);
@@ -84,7 +89,7 @@ impl Change {
             // The file is now the same. If the backup stays, it does no harm.
             let _ = fs::remove_file(&backup);
         }
-        Ok((self.before.is_some() && !self.drops_backup).then_some(backup))
+        Ok(self.keeps_backup().then_some(backup))
     }
 }
 

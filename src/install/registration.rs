@@ -89,6 +89,8 @@ impl Registration {
         let value = self.parse(text)?;
         let Some(entry) = self.entry(&value) else { return Ok(unchanged(before)) };
         let backup = change::read(&change::backup_of(&self.file)).ok().flatten();
+        // A backup from before an update of the entry would bring the old entry back.
+        let backup = backup.filter(|backup| self.parse(backup).is_ok_and(|value| self.entry(&value).is_none()));
         if let (Some(backup), Some((program, options))) = (backup, self.shape.command(entry))
             && self.with_entry(&backup, &program, &options).is_ok_and(|again| again == *text)
         {
@@ -109,7 +111,7 @@ impl Registration {
             }),
             None => value.is_null(),
         };
-        let keeps_comments = after.contains('#') || after.contains("//") || after.contains("/*");
+        let keeps_comments = ["#", "//", "/*"].iter().any(|mark| after.contains(mark));
         let nothing_left = format.read(&after).is_ok_and(|value| is_empty(&value)) && !keeps_comments;
         Ok(Change { after: (!nothing_left).then_some(after), ..unchanged(before) })
     }

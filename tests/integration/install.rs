@@ -175,6 +175,10 @@ fn an_existing_entry_keeps_the_persons_own_settings() {
         run(&world, &["install", name]);
         assert_eq!(std::fs::read_to_string(&file).unwrap(), before.replace("OLD", program), "{name}");
     }
+    // Taken back, the entry is gone, although the backup has an older one.
+    run(&world, &["install", "cursor", "--uninstall"]);
+    let left = std::fs::read_to_string(world.home().join(".cursor/mcp.json")).unwrap();
+    assert!(left.contains("// mine") && !left.contains("testudo"), "{left}");
     let remote = r#"{"mcpServers": {"testudo": {"url": "http://127.0.0.1:8731/mcp"}}}"#;
     write(&world.home().join(".cursor/mcp.json"), remote);
     let output = world.run(&["install", "cursor"]);
@@ -186,7 +190,7 @@ fn an_existing_entry_keeps_the_persons_own_settings() {
 fn a_file_that_does_not_parse_is_refused_with_line_and_column() {
     let world = World::new();
     let rows = [
-        ("claude-code", "{\n  \"mcpServers\": {\n", "line 3, column "),
+        ("claude-code", "{\n  \"mcpServers\": {\n", "line 2, column 17"),
         ("vscode", "{\n  // fine here\n  \"servers\": { ]\n}", "line 3, column 16"),
         ("codex", "model = \"x\"\n[mcp_servers\n", "line 2, column "),
         ("goose", "extensions:\n  a: [1\nb: }\n", "line "),

@@ -33,21 +33,54 @@ fn the_documented_entry_of_each_client_is_what_install_writes() {
     }
 }
 
-/// Every `testudo install` of the documentation runs.
+/// The lines of the shell blocks of a page that start the program.
+fn commands(page: &str) -> Vec<String> {
+    let blocks = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    blocks.flat_map(str::lines).filter(|line| line.starts_with("testudo ")).map(str::to_owned).collect()
+}
+
+/// Runs a line of a page in a shell that finds the program, in a project below the home directory.
+fn shell(world: &World, line: &str) -> std::process::Output {
+    let built = std::path::Path::new(env!("CARGO_BIN_EXE_testudo")).parent().unwrap();
+    let path = format!("{}:{}", text(built), std::env::var("PATH").unwrap());
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", line]).current_dir(world.project()).env_clear();
+    command.env("PATH", path).env("HOME", world.home()).stdin(std::process::Stdio::null()).output().unwrap()
+}
+
 #[test]
 fn the_documented_commands_run() {
-    let world = World::new();
-    let mut tried = 0;
-    for name in ["README.md", "docs/clients.md"] {
-        let page = page(name);
-        let lines = page.lines().filter(|line| line.starts_with("testudo install "));
-        for line in lines {
-            let words = line.split(" #").next().unwrap().split_whitespace().skip(1).map(str::to_owned);
-            let words: Vec<String> = words.map(|word| word.replace("~/code/app", &text(&world.project()))).collect();
-            let output = world.run(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-            tried += 1;
+    for name in ["README.md", "docs/clients.md", "docs/getting-started.md", "docs/troubleshooting.md"] {
+        let world = World::new();
+        std::fs::create_dir_all(world.home().join("code/app")).unwrap();
+        let commands = commands(&page(name));
+        assert!(!commands.is_empty(), "{name} shows no command");
+        for line in commands {
+            let output = shell(&world, &line);
+            assert!(output.status.success(), "{name}: {line}: {}", String::from_utf8_lossy(&output.stderr));
         }
     }
-    assert!(tried >= 8, "only {tried} commands were found");
+}
+
+/// In `docs/cookbook.md`, the lines below each configuration say what `testudo explain` answers with it.
+#[test]
+fn the_recipes_of_the_cookbook_decide_as_they_say() {
+    let cookbook = page("docs/cookbook.md");
+    let mut judged = 0;
+    for recipe in cookbook.split("\n## ").skip(1) {
+        let Some(configuration) = recipe.split("```toml\n").nth(1) else { continue };
+        let world = World::new();
+        let file = world.home().join(".config/testudo/config.toml");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, configuration.split("```").next().unwrap()).unwrap();
+        for line in commands(recipe) {
+            let want = line.rsplit("# ").next().unwrap().trim().to_owned();
+            let code = ["allow", "ask", "deny"].iter().position(|verdict| *verdict == want);
+            let output = shell(&world, &line);
+            let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code().map(|code| usize::try_from(code).unwrap()), code, "{line}\n{said}");
+            judged += 1;
+        }
+    }
+    assert!(judged >= 15, "only {judged} commands were judged");
 }
