@@ -128,6 +128,13 @@ impl Item {
         }
     }
 
+    /// What is new at a path was not entered. Its directory is read again, or the next look would not find it.
+    pub fn look_again(&mut self, path: &Path) {
+        if let Some(directory) = path.parent().and_then(|directory| self.entries.get_mut(directory)) {
+            directory.settled = false;
+        }
+    }
+
     /// Enters what was found at a path.
     pub fn accept(&mut self, path: &Path, entry: Option<Entry>) {
         match entry {

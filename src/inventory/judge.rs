@@ -126,6 +126,9 @@ impl Inventory {
                 }
                 Verdict::Reject { because } => {
                     if self.waits(&change.path, change.after.as_ref(), window) {
+                        if let Some(item) = self.items.get_mut(path) {
+                            item.look_again(&change.path);
+                        }
                         continue;
                     }
                     self.suspects.remove(&change.path);

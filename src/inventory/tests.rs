@@ -231,6 +231,21 @@ fn a_patient_look_undoes_what_stays() {
     assert_eq!((scene.read(".envrc"), scene.read("new/.envrc")), (Some("one".to_owned()), None));
 }
 
+/// The directory does not change any more after the patient look.
+#[test]
+fn what_a_patient_look_leaves_in_a_known_directory_is_found_by_the_next() {
+    let mut scene = Scene::new(true, |_| {});
+    scene.write(".git/hooks/pre-commit", "evil");
+    let changed = scene.path(".git/hooks").metadata().unwrap().modified().unwrap();
+    while SystemTime::now() < changed + 2 * TICK {
+        std::thread::yield_now();
+    }
+    let patient = &Window { patient: true, ..scene.window() };
+    assert_eq!(scene.walk(patient), Vec::<String>::new());
+    assert_eq!(scene.everywhere().len(), 1);
+    assert_eq!(scene.read(".git/hooks/pre-commit"), None);
+}
+
 #[test]
 fn whatever_git_takes_for_a_repository_is_found() {
     let danger = "[core]\n\tbare = false\n\tfsmonitor = evil\n";
