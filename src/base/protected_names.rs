@@ -89,7 +89,7 @@ fn folded_names(path: &Path) -> Vec<String> {
 
 /// Some file systems ignore letter case and invisible characters in names, so both are removed before names are
 /// compared.
-fn folded(name: &str) -> Cow<'_, str> {
+pub fn folded(name: &str) -> Cow<'_, str> {
     if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name);
     }

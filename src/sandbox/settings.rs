@@ -21,6 +21,8 @@ pub struct Settings {
     pub protect: Vec<String>,
     /// Unix sockets outside the scope that commands may connect to; `*` means all of them.
     pub sockets: Vec<String>,
+    /// The person's agents that all commands may use.
+    pub agents: Vec<Agent>,
     pub limits: super::limits::Settings,
 }
 
@@ -30,6 +32,14 @@ impl Settings {
     pub fn commands_can_reach_loopback(&self) -> bool {
         self.mode != Mode::Off && self.network == Switch::On
     }
+}
+
+/// A program that holds the person's keys and uses them without giving them away.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "lowercase")]
+pub enum Agent {
+    Ssh,
+    Gpg,
 }
 
 /// What commands may write.

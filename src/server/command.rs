@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use super::activity::{About, Tracked};
 use super::tasks::{LimitReached, Reservation};
-use super::{Context, Progress, Session, ToolError, answers};
+use super::{Context, Progress, Session, ToolError, answers, granted};
 use crate::exec::{
     self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
 };
 use crate::gate::Permitted;
+use crate::policy::Grant;
 use crate::policy::action::{RunCommand, RunWords};
 
 /// A permitted command, and what it starts with.
@@ -159,6 +160,9 @@ impl Context {
                 let (moved_to, lost_cwd) =
                     report.filter(|_| command.moves_session).map_or((None, None), |mut report| {
                         report.state = report.state.with_unreportable(command.state);
+                        if command.has_grants() {
+                            granted::take_back(&mut report.state, command.state);
+                        }
                         let (state, lost_cwd) = command.session.take_over(report);
                         (Some(state), lost_cwd)
                     });
@@ -206,7 +210,9 @@ impl Context {
         let started = in_time(async {
             let keeper = command.keeper().await?;
             let starting = session.names().command_starts().await;
-            Ok((exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?, starting))
+            let running = exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?;
+            command.end_grants(&running, keeper);
+            Ok((running, starting))
         });
         let (running, _starting) = started.await?;
         session.keep(running.process.clone());
@@ -247,6 +253,7 @@ impl Context {
                 What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await?,
                 What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await?,
             };
+            command.end_grants(&running, keeper.clone());
             Ok((running, starting))
         });
         let (running, _starting) = started.await?;
@@ -261,6 +268,9 @@ impl Context {
         listener: Option<exec::output::OutputListener>,
     ) -> Option<Running> {
         let (What::Text(permitted), Stdin::Empty) = (command.what, command.stdin) else { return None };
+        if command.has_grants() {
+            return None;
+        }
         let ready = in_time(async {
             let keeper = command.keeper().await?;
             let shell = command.session.waiting_shells().take(command.state).await;
@@ -324,10 +334,37 @@ impl Command<'_> {
     /// The keeper for it, unless its directory is on a file system that does not answer: entering that would never end.
     async fn keeper(&self) -> Result<Arc<KeeperLink>, KeeperError> {
         if answers(&self.state.cwd).await {
-            return self.session.keeper().await;
+            return if self.has_grants() {
+                self.session.granted_keeper(self.grants()).await
+            } else {
+                self.session.keeper().await
+            };
         }
         let error = std::io::Error::other("its file system does not answer");
         Err(KeeperError::WorkingDirectory { cwd: self.state.cwd.display().to_string(), error })
+    }
+
+    fn grants(&self) -> &[Grant] {
+        match self.what {
+            What::Text(permitted) => permitted.grants(),
+            What::Words(permitted) => permitted.grants(),
+        }
+    }
+
+    fn has_grants(&self) -> bool {
+        self.grants().iter().any(granted::needs_room)
+    }
+
+    /// What a rule gives is for this command alone: the keeper that has it ends with the command, and whatever the command
+    /// has left in the background.
+    fn end_grants(&self, running: &Running, keeper: Arc<KeeperLink>) {
+        if self.has_grants() {
+            let process = running.process.clone();
+            tokio::spawn(async move {
+                process.exited().await;
+                keeper.end().await;
+            });
+        }
     }
 
     fn reserve(&self) -> Result<Reservation, CommandError> {

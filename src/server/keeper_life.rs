@@ -10,6 +10,7 @@ use super::profiles::{Profiles, TooWeak, WorkArea};
 use super::{Notes, SpareKeeper};
 use crate::base::size;
 use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, SessionDirectory};
+use crate::policy::Grant;
 use crate::sandbox::secrets::write_settings_copies;
 use crate::sandbox::{Level, obstacles};
 
@@ -69,6 +70,33 @@ impl KeeperLife {
         if let Some(current) = &keepers.current {
             return Ok(current.clone());
         }
+        let keeper = self.make(project, scope, protected, &[]).await?;
+        scope.clone_into(&mut keepers.scope);
+        Ok(keepers.current.insert(keeper).clone())
+    }
+
+    /// A keeper for one command that a rule gives more room. Whoever asks for it ends it with the command.
+    pub async fn granted(
+        &self,
+        project: &Path,
+        scope: &[PathBuf],
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
+        grants: &[Grant],
+    ) -> Result<Arc<KeeperLink>, KeeperError> {
+        let mut keepers = self.keepers.lock().await;
+        keepers.former.retain(|former| !former.is_dead());
+        let keeper = self.make(project, scope, protected, grants).await?;
+        keepers.former.push(keeper.clone());
+        Ok(keeper)
+    }
+
+    async fn make(
+        &self,
+        project: &Path,
+        scope: &[PathBuf],
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
+        grants: &[Grant],
+    ) -> Result<Arc<KeeperLink>, KeeperError> {
         let no_tmp =
             |error: &io::Error| KeeperError::Refused(format!("{NO_TMP}: {error}\nfix: {}", obstacles::TEMPORARY));
         let tmp = self.directory.temporary().map_err(no_tmp)?;
@@ -78,16 +106,16 @@ impl KeeperLife {
         let profile = &mut plan.profile;
         profile.protected = protected(profile.level).await;
         if profile.level == Level::Landlock {
-            profile.variables = write_settings_copies(&profile.secrets, &tmp.join(SETTINGS));
+            profile.variables.extend(write_settings_copies(&profile.secrets, &tmp.join(SETTINGS)));
         }
+        self.profiles.give(profile, grants);
         let wanted_home = plan.home.is_some();
         let keeper = Arc::new(self.spare.take_or_launch(plan).await?);
         if let Some(reason) = keeper.home_shortfall().filter(|_| wanted_home) {
             self.profiles.homes().abandon(reason).await;
         }
         keeper.count_in(self.profiles.totals());
-        scope.clone_into(&mut keepers.scope);
-        Ok(keepers.current.insert(keeper).clone())
+        Ok(keeper)
     }
 
     /// Commands that still run under a former keeper can no longer write what has left the scope.

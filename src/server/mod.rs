@@ -17,6 +17,7 @@ pub mod command;
 mod context;
 mod disk_watch;
 mod enforcement;
+mod granted;
 mod homes;
 mod hung_mounts;
 mod ids;

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::{Enforcement, Homes, Secrets, SpareKeeper};
+use super::{Enforcement, Homes, Secrets, SpareKeeper, granted};
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::{HomeLease, ServerDirectory, Totals};
 use crate::files::{self, real_directory};
-use crate::policy::Overlaid;
+use crate::policy::{Grant, Overlaid};
 use crate::sandbox::home::{Home, State, aliases};
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::secrets::{Finder, Stamped};
@@ -203,6 +203,11 @@ impl Profiles {
         self.plan_with(area, spare, Wanted::Home).await
     }
 
+    /// Adds what rules give to single commands.
+    pub fn give(&self, profile: &mut Profile, grants: &[Grant]) {
+        granted::give(profile, grants, &self.environment, home(&self.environment));
+    }
+
     /// The same, for a keeper whose commands see the home as the person left it and cannot write it.
     pub async fn plan_without_own_home(&self, area: WorkArea<'_>, spare: &SpareKeeper) -> Result<Plan, TooWeak> {
         self.plan_with(area, spare, Wanted::ReadOnlyHome).await
@@ -244,7 +249,7 @@ impl Profiles {
         let private_tmp = Profile::can_have_private_tmp(level, scope);
         let secrets = masks.iter().map(|stamped| stamped.mask.clone()).collect();
         let sockets = &self.settings.sockets;
-        Profile {
+        let mut profile = Profile {
             level,
             network: match (self.settings.network, self.settings.loopback) {
                 (Switch::On, _) => Network::On,
@@ -269,7 +274,11 @@ impl Profiles {
                 Sockets::Only(sockets.iter().map(|socket| self.expand(socket)).collect())
             },
             limits: self.settings.limits.limits(),
+        };
+        for agent in &self.settings.agents {
+            granted::give_agent(&mut profile, *agent, &self.environment, home(&self.environment));
         }
+        profile
     }
 
     /// The home directory, if sessions with this scope can see it through an overlay. A home in scope is not private: the

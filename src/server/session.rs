@@ -12,6 +12,7 @@ use crate::exec::{
 };
 use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
 use crate::gate::Approvals;
+use crate::policy::Grant;
 use crate::sandbox::Profile;
 
 /// What one agent's conversation keeps: cwd, exported variables, scope, files seen, tasks, stored outputs, approvals, and
@@ -169,6 +170,14 @@ impl Session {
         let scope = workplace.real_directories().await;
         let project = workplace.real_project().await;
         self.keepers.current(&project, &scope, async |level| self.names.begin(&scope, level).await).await
+    }
+
+    /// A keeper for one command with these grants.
+    pub async fn granted_keeper(&self, grants: &[Grant]) -> Result<Arc<KeeperLink>, KeeperError> {
+        let workplace = self.workplace();
+        let scope = workplace.real_directories().await;
+        let project = workplace.real_project().await;
+        self.keepers.granted(&project, &scope, async |level| self.names.begin(&scope, level).await, grants).await
     }
 
     pub fn keepers(&self) -> &KeeperLife {

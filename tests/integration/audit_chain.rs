@@ -186,8 +186,8 @@ fn a_log_that_cannot_be_written_is_said_once_and_stops_nothing_unless_it_is_requ
 #[test]
 fn a_full_disk_leaves_no_torn_line_and_the_gap_is_told() {
     let world = World::new();
-    let mut server = launched(&world, User::Tester, "ulimit -S -f 16; exec \"$@\"", &[]);
-    for _ in 0..4 {
+    let mut server = launched(&world, User::Tester, "ulimit -S -f 128; exec \"$@\"", &[]);
+    for _ in 0..40 {
         server.bash(&format!(": {}", "x".repeat(3000))).ok();
     }
     until("the warning", || server.log().contains("the audit log cannot be written").then_some(()));

@@ -20,6 +20,7 @@ mod execute_command;
 mod file_systems;
 mod find;
 mod git_tracked_names;
+mod grants;
 mod grep;
 mod home;
 mod http;

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::programs::{From, named};
 use super::repository::Repository;
+use crate::base::protected_names::folded;
 
 /// Files that tell git where to look or what to run, in a directory that git takes for a repository.
 const SETTINGS: [&str; 3] = ["config", "config.worktree", "commondir"];
@@ -12,13 +13,13 @@ const PARTS: [&str; 6] = ["config", "config.worktree", "commondir", "objects", "
 
 /// What to call a file that git would obey; `None` for any other file. The file need not exist.
 pub fn git_role(path: &Path, home: Option<&Path>) -> Option<&'static str> {
-    let (name, directory) = (path.file_name()?.to_str()?.to_lowercase(), path.parent()?);
+    let (name, directory) = (folded(path.file_name()?.to_str()?), path.parent()?);
     let is_git = |directory: &Path| directory.join("HEAD").symlink_metadata().is_ok() || is_named_git(directory);
     let has = |part: &&str| directory.join(part).symlink_metadata().is_ok();
     if name == ".git" {
         return Some(".git");
     }
-    if SETTINGS.contains(&name.as_str()) && is_git(directory) || name == "head" && PARTS.iter().any(has) {
+    if SETTINGS.contains(&&*name) && is_git(directory) || name == "head" && PARTS.iter().any(has) {
         return Some("git configuration");
     }
     let hooks = |above: &Path| above.ends_with("hooks") && above.parent().is_some_and(is_git);
@@ -33,7 +34,7 @@ pub fn git_role(path: &Path, home: Option<&Path>) -> Option<&'static str> {
 }
 
 fn is_named_git(directory: &Path) -> bool {
-    let named = |path: &Path| path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".git"));
+    let named = |path: &Path| path.file_name().is_some_and(|name| folded(&name.to_string_lossy()) == ".git");
     let inside = ["modules", "worktrees"];
     named(directory)
         || directory

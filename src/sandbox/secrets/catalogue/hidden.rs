@@ -1,7 +1,6 @@
 /// Hidden, whether it is a file or a directory.
 pub const HIDDEN: &[&str] = &[
     // Keys to other machines.
-    ".gnupg",
     ".pki",
     ".putty",
     ".local/share/keyrings",

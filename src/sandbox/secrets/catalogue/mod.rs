@@ -10,6 +10,7 @@ pub use hidden::HIDDEN;
 /// Directories that are hidden except for these entries. `*` matches any part of a name.
 pub const HIDDEN_BUT: &[(&str, &[&str])] = &[
     (".ssh", &["config", "config.d", "known_hosts*", "*.pub", "authorized_keys*", "allowed_signers"]),
+    (".gnupg", &["pubring.kbx", "pubring.gpg", "trustdb.gpg", "*.conf", "S.gpg-agent"]),
     (".docker", &["cli-plugins"]),
     (".claude", INSTRUCTIONS),
     (".codex", INSTRUCTIONS),

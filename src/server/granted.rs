@@ -1,0 +1,70 @@
+//! What a rule gives to the commands that it lets through, besides what the sandbox allows to all.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::base::search_path::variable;
+use crate::exec::ShellState;
+use crate::policy::Grant;
+use crate::sandbox::Profile;
+use crate::sandbox::profile::Sockets;
+use crate::sandbox::settings::Agent;
+
+const SSH_VARIABLE: &str = "SSH_AUTH_SOCK";
+
+/// Whether a command with this grant needs a keeper of its own.
+pub fn needs_room(grant: &Grant) -> bool {
+    match grant {
+        Grant::SshAgent | Grant::GpgAgent | Grant::Write(_) => true,
+        Grant::Host(_) => false,
+    }
+}
+
+/// Adds to the profile what the grants give. `home` expands `~`.
+pub fn give(profile: &mut Profile, grants: &[Grant], environment: &[(OsString, OsString)], home: Option<&Path>) {
+    for grant in grants {
+        match grant {
+            Grant::SshAgent => give_agent(profile, Agent::Ssh, environment, home),
+            Grant::GpgAgent => give_agent(profile, Agent::Gpg, environment, home),
+            Grant::Write(path) => {
+                let path = match (Path::new(path).strip_prefix("~"), home) {
+                    (Ok(rest), Some(home)) => home.join(rest),
+                    _ => PathBuf::from(path),
+                };
+                // A directory that is missing cannot be mounted, and commands must not decide where a link leads.
+                let real = path.canonicalize().ok().filter(|path| path.is_dir());
+                profile.writable.extend(real.filter(|real| !profile.hides(real)));
+            }
+            Grant::Host(_) => {}
+        }
+    }
+}
+
+/// The session does not remember variables that led a command to what it was granted.
+pub fn take_back(after: &mut ShellState, before: &ShellState) {
+    if before.variable(SSH_VARIABLE).is_none() {
+        after.environment.retain(|(name, _)| name != SSH_VARIABLE);
+    }
+}
+
+/// Lets commands connect to the agent, where the person has one.
+pub fn give_agent(profile: &mut Profile, agent: Agent, environment: &[(OsString, OsString)], home: Option<&Path>) {
+    let named = |name: &str| variable(environment, name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let sockets: Vec<PathBuf> = match agent {
+        Agent::Ssh => {
+            let socket = named(SSH_VARIABLE);
+            profile.variables.extend(socket.clone().map(|socket| (SSH_VARIABLE.to_owned(), socket)));
+            socket.into_iter().collect()
+        }
+        Agent::Gpg => {
+            let own = named("GNUPGHOME").or_else(|| Some(home?.join(".gnupg")));
+            let uid = rustix::process::geteuid().as_raw();
+            let run = [named("XDG_RUNTIME_DIR"), Some(PathBuf::from(format!("/run/user/{uid}")))];
+            let run = run.into_iter().flatten().map(|run| run.join("gnupg"));
+            own.into_iter().chain(run).map(|directory| directory.join("S.gpg-agent")).collect()
+        }
+    };
+    if let Sockets::Only(listed) = &mut profile.sockets {
+        listed.extend(sockets.into_iter().filter(|socket| socket.exists()));
+    }
+}
