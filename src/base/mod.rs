@@ -1,5 +1,6 @@
 //! Small things that several rooms use. They know nothing of testudo.
 
+pub mod identity;
 pub mod invisible;
 pub mod lexical;
 pub mod locks;

@@ -35,6 +35,11 @@ pub fn may_hang(directory: &Path) -> bool {
     TABLE.mount_of(directory).is_some()
 }
 
+/// Whether there is any file system that may stop answering.
+pub fn any_may_hang() -> bool {
+    TABLE.any()
+}
+
 /// Whether a file system that may stop answering is mounted at the directory or below it.
 pub fn may_hang_below(directory: &Path) -> bool {
     points().iter().any(|point| point.starts_with(directory))
@@ -44,6 +49,11 @@ pub fn may_hang_below(directory: &Path) -> bool {
 /// must be free of symbolic links.
 pub fn answers(directory: &Path) -> bool {
     TABLE.mount_of(directory).is_none_or(|mount| mount.answers())
+}
+
+/// The mounts that do not answer now.
+pub fn silent() -> Vec<PathBuf> {
+    points().into_iter().filter(|point| !answers(point)).collect()
 }
 
 static TABLE: LazyLock<Table> =
@@ -60,6 +70,17 @@ struct Table {
 impl Table {
     /// The mount that may hang and has the directory in it.
     fn mount_of(&self, directory: &Path) -> Option<Arc<Mount>> {
+        self.with_mounts(|mounts| {
+            let mounts = Some(mounts).filter(|mounts| !mounts.is_empty())?;
+            directory.ancestors().find_map(|above| mounts.get(above).cloned())
+        })
+    }
+
+    fn any(&self) -> bool {
+        self.with_mounts(|mounts| !mounts.is_empty())
+    }
+
+    fn with_mounts<T>(&self, look: impl FnOnce(&HashMap<PathBuf, Arc<Mount>>) -> T) -> T {
         let mut mounts = self.mounts.locked();
         if mounts.is_none() || self.has_changed() {
             let known = mounts.take().unwrap_or_default();
@@ -69,8 +90,7 @@ impl Table {
             };
             *mounts = Some(points().into_iter().map(mount).collect());
         }
-        let mounts = mounts.as_ref().filter(|mounts| !mounts.is_empty())?;
-        directory.ancestors().find_map(|above| mounts.get(above).cloned())
+        look(mounts.get_or_insert_default())
     }
 
     fn has_changed(&self) -> bool {

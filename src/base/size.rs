@@ -17,6 +17,19 @@ pub fn parse(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| format!("{text:?} is too large"))
 }
 
+/// For people: `20 GB`, `1.5 MB`, `12 bytes`.
+pub fn text(bytes: u64) -> String {
+    let units = [("GB", 1_u64 << 30), ("MB", 1 << 20), ("KB", 1 << 10)];
+    let Some((unit, factor)) = units.into_iter().find(|(_, factor)| bytes >= *factor) else {
+        return format!("{bytes} bytes");
+    };
+    let tenths = bytes.saturating_mul(10) / factor;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        tenth => format!("{}.{tenth} {unit}", tenths / 10),
+    }
+}
+
 /// For serde: a size as text, or a plain number of bytes.
 pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     #[derive(Deserialize)]
@@ -33,7 +46,14 @@ pub fn size<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error>
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{parse, text};
+
+    #[test]
+    fn sizes_are_shown_in_their_largest_unit() {
+        for (bytes, shown) in [(12, "12 bytes"), (1 << 20, "1 MB"), (1536, "1.5 KB"), (20 << 30, "20 GB")] {
+            assert_eq!(text(bytes), shown);
+        }
+    }
 
     #[test]
     fn sizes_are_powers_of_1024() {

@@ -53,6 +53,22 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List what commands wrote into the private home of each project, or empty it
+    #[command(
+        after_help = "Examples:\n  testudo home --list\n  testudo home --reset         the home of the project in this directory\n  \
+                            testudo home --reset --all"
+    )]
+    Home {
+        /// List the private homes, their sizes and what is in them; this is the default
+        #[arg(long, conflicts_with = "reset")]
+        list: bool,
+        /// Empty the private home of this project
+        #[arg(long)]
+        reset: bool,
+        /// With --reset: of all projects
+        #[arg(long, requires = "reset")]
+        all: bool,
+    },
     /// Show the running servers of this user, their clients and sessions, and what runs in them
     Ps {
         /// Print it as JSON

@@ -9,7 +9,9 @@ use super::{approvals, audit, install};
 use crate::config::Config;
 use crate::control::Control;
 use crate::exec::Shell;
-use crate::sandbox::Mode;
+use crate::sandbox::home::State;
+use crate::sandbox::settings::HomeMode;
+use crate::sandbox::{Level, Mode};
 use crate::server::Server;
 use crate::server::{Enforcement, sandbox_in_words};
 
@@ -54,6 +56,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
             "mode": config.sandbox.mode.to_string(),
             "level": found.level.to_string(),
             "minimum": config.sandbox.minimum.to_string(),
+            "home": home(config, found),
             "promises": promises.collect::<Vec<_>>(),
             "shortfalls": found.shortfalls,
             "fixes": if config.sandbox.mode == Mode::Off { Vec::new() } else { found.fixes() },
@@ -86,6 +89,7 @@ fn configuration(config: &Config) -> String {
 fn enforcement(server: &Server, found: &Enforcement) -> String {
     let config = server.config();
     let mut text = row("sandbox", &sandbox_in_words(&config.sandbox, Some(found)));
+    text.push_str(&row("home", &home(config, found)));
     text.push_str(&row("landlock", &landlock()));
     for finding in &found.findings {
         text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
@@ -113,6 +117,30 @@ fn control(config: &Config) -> String {
 
 fn row(title: &str, value: &str) -> String {
     format!("{title:<15} {value}\n")
+}
+
+/// What commands see of the home directory, and why it is not a private one.
+fn home(config: &Config, found: &Enforcement) -> String {
+    let because = found.home_shortfall.as_ref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+    match (config.sandbox.mode, &found.home) {
+        (Mode::Off, _) => "the real one: the sandbox is off".to_owned(),
+        (_, Some(home)) if home.state == State::Private => {
+            format!(
+                "private, {}, {}",
+                super::home::size_of(config),
+                home.layer.as_deref().unwrap_or(&home.path).display()
+            )
+        }
+        (Mode::ReadOnly, _) => "read-only".to_owned(),
+        (_, Some(_)) if config.sandbox.home == HomeMode::ReadOnly => {
+            "read-only except for tool caches, as sandbox.home says".to_owned()
+        }
+        (_, Some(_)) => format!("read-only except for tool caches: no layer can be mounted over it here{because}"),
+        (_, None) if found.level == Level::Full => {
+            "the real one: it is in the scope, or there is none (HOME)".to_owned()
+        }
+        (_, None) => "read-only except for tool caches: a private one needs level full".to_owned(),
+    }
 }
 
 fn landlock() -> String {

@@ -9,6 +9,7 @@ mod audit_text;
 mod call;
 mod doctor;
 mod explain;
+mod home;
 mod install;
 mod keyboard;
 mod live_text;
@@ -109,6 +110,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         }
         Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
         Command::Audit(arguments) => audit::run(&config, &arguments),
+        Command::Home { reset: true, all, .. } => home::reset(&config, all),
+        Command::Home { .. } => home::list(&config),
         Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
         // Handled above: they need no configuration.
         Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),

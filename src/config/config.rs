@@ -24,7 +24,7 @@ pub struct Config {
     pub file: Option<PathBuf>,
     /// Where stored outputs are kept.
     pub cache_dir: PathBuf,
-    /// Where is kept what outlives servers, such as approvals that are for good.
+    /// Where is kept what outlives servers: private homes, and approvals that are for good.
     pub state_dir: PathBuf,
     /// Where servers open their control sockets: the first one that can be used. People look in all of them.
     pub control_dirs: Vec<PathBuf>,

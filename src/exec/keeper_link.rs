@@ -1,5 +1,6 @@
 //! The server's end of the connection to a keeper: launches it, asks it to start commands, learns of its death.
 
+use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -12,16 +13,20 @@ use tokio_util::sync::CancellationToken;
 use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
+use super::homes::HomeLease;
 use super::keeper_news::KeeperNews;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
 use super::socket::Socket;
 use super::totals::Totals;
 use crate::base::locks::LockExt;
-use crate::base::mounts;
 use crate::base::packed::put_paths;
 use crate::keeper::guard::SUBCOMMAND;
-use crate::keeper::protocol::{DONE, Excess, Failed, GuardRequest, KeeperRequest, READY, ReaperEvent, Start, Step};
+use crate::keeper::protocol::{
+    DONE, Excess, Failed, GuardRequest, HomeReport, KeeperRequest, READY, ReaperEvent, Start, Step,
+};
+use crate::sandbox::home::State;
+use crate::sandbox::secrets::{self, Mask, Shows, Stamped};
 use crate::sandbox::support::{self, Finding};
 use crate::sandbox::{Level, Profile};
 
@@ -33,8 +38,12 @@ pub struct KeeperLink {
     guard_pid: Option<u32>,
     ordering: tokio::sync::Mutex<()>,
     profile: Arc<Profile>,
-    /// Secrets that did not exist when the keeper was made, so it could not hide them.
-    missing_secrets: Mutex<Vec<PathBuf>>,
+    /// The masks as they were last put up.
+    masked: Mutex<Arc<Vec<Stamped>>>,
+    /// The layer of the session's home, in use while the keeper lives.
+    home: Option<Arc<HomeLease>>,
+    /// Why the home is not what was asked for.
+    home_shortfall: Option<String>,
     news: Arc<KeeperNews>,
     /// Ends the listening task, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
@@ -47,7 +56,12 @@ const OWN_PROGRAM: &str = "/proc/self/exe";
 
 impl KeeperLink {
     /// Starts our own binary again as the guard, which makes the keeper. When this returns, the keeper is restricted.
-    pub async fn launch(profile: Profile) -> Result<Self, KeeperError> {
+    /// `masks` are the profile's secrets with their stamps, and `home` is the layer of a private home.
+    pub async fn launch(
+        mut profile: Profile,
+        masks: Arc<Vec<Stamped>>,
+        home: Option<Arc<HomeLease>>,
+    ) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
         // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. The guard ends
@@ -68,16 +82,29 @@ impl KeeperLink {
             )?;
         let pid = guards::adopt(child);
         let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
+        let namespaces = home.as_ref().map_or(Ok(Vec::new()), |home| home.namespaces()).map_err(KeeperError::Launch)?;
+        let mut descriptors = vec![encoded.as_fd()];
+        descriptors.extend(home.as_ref().map(|home| home.lock()));
+        descriptors.extend(namespaces.iter().map(AsFd::as_fd));
         // A guard that has given up does not read this, but it has said why.
-        let _ = guard.send(GuardRequest::Profile.encode(), &[encoded.as_fd()]).await;
+        let _ = guard.send(GuardRequest::Profile.encode(), &descriptors).await;
+        let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await;
         match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
-            Ok(message) if message == READY => Ok(Self::listened_to(socket, guard, pid, profile)),
+            Ok(message) if message == READY => {
+                Ok(Self::listened_to(socket, guard, pid, profile, AtLaunch { masks, home, home_shortfall }))
+            }
             Ok(message) => Err(Failed::decode(&message).map_or(KeeperError::NotReady, KeeperError::Restrict)),
             Err(_) => Err(KeeperError::NotReady),
         }
     }
 
-    fn listened_to(socket: Socket, guard: Socket, guard_pid: Option<u32>, profile: Profile) -> Self {
+    fn listened_to(
+        socket: Socket,
+        guard: Socket,
+        guard_pid: Option<u32>,
+        profile: Profile,
+        at_launch: AtLaunch,
+    ) -> Self {
         let (socket, over) = (Arc::new(socket), CancellationToken::new());
         let news = Arc::new(KeeperNews::new(socket.clone()));
         let keeper = Self {
@@ -85,7 +112,9 @@ impl KeeperLink {
             guard: Arc::new(guard),
             guard_pid,
             ordering: tokio::sync::Mutex::default(),
-            missing_secrets: Mutex::new(profile.secrets.iter().filter(|secret| !is_there(secret)).cloned().collect()),
+            masked: Mutex::new(at_launch.masks),
+            home: at_launch.home,
+            home_shortfall: at_launch.home_shortfall,
             profile: Arc::new(profile),
             news: news.clone(),
             _over: over.clone().drop_guard(),
@@ -137,26 +166,59 @@ impl KeeperLink {
         limit.unwrap_or(self.profile.limits.open_files)
     }
 
+    /// Whether a keeper with this profile would be the same.
+    pub fn was_made_for(&self, profile: &Profile) -> bool {
+        let mut settled = profile.clone();
+        settled.settle_home(self.profile.home.as_ref().map_or(State::Bare, |home| home.state));
+        settled == *self.profile
+    }
+
     /// Makes paths read-only for everything that this keeper runs now or later. Without namespaces it changes nothing.
     pub async fn protect(&self, paths: &[PathBuf]) -> Result<(), KeeperError> {
-        self.order(GuardRequest::Protect, paths).await
-    }
-
-    /// Hides secrets that have come into being since the last call of this.
-    pub async fn hide_new_secrets(&self) -> Result<(), KeeperError> {
-        let new: Vec<PathBuf> = {
-            let mut missing = self.missing_secrets.locked();
-            let (new, still_missing) = missing.drain(..).partition(|secret| is_there(secret));
-            *missing = still_missing;
-            new
-        };
-        if new.is_empty() { Ok(()) } else { self.order(GuardRequest::Hide, &new).await }
-    }
-
-    async fn order(&self, request: GuardRequest, paths: &[PathBuf]) -> Result<(), KeeperError> {
         let mut encoded = Vec::new();
         put_paths(&mut encoded, paths);
-        let encoded = memory_file(c"paths", &encoded).map_err(KeeperError::Prepare)?;
+        self.order(GuardRequest::Protect, &encoded).await
+    }
+
+    /// Why the home is not private although it was to be.
+    pub fn home_shortfall(&self) -> Option<&str> {
+        self.home_shortfall.as_deref()
+    }
+
+    /// The layer of its private home.
+    pub fn home(&self) -> Option<&Arc<HomeLease>> {
+        self.home.as_ref()
+    }
+
+    /// Puts up masks that are new or have changed. Returns `false` if this keeper cannot: its Landlock rules are final.
+    pub async fn mask(&self, masks: &Arc<Vec<Stamped>>) -> Result<bool, KeeperError> {
+        let changed: Vec<Mask> = {
+            let masked = self.masked.locked();
+            let masked: HashSet<&Stamped> = masked.iter().collect();
+            masks.iter().filter(|mask| !masked.contains(mask)).map(|mask| mask.mask.clone()).collect()
+        };
+        if changed.is_empty() {
+            return Ok(true);
+        }
+        if self.profile.level != Level::Full {
+            // A name that was known is not granted, whatever lies there. What it shows was decided at the start.
+            let known = |mask: &Mask| mask.shows == Shows::Nothing && self.profile.secrets.contains(mask);
+            return Ok(self.profile.level == Level::None || changed.iter().all(known));
+        }
+        let mut encoded = Vec::new();
+        secrets::encode(&mut encoded, &changed);
+        self.order(GuardRequest::Mask, &encoded).await?;
+        *self.masked.locked() = masks.clone();
+        Ok(true)
+    }
+
+    /// Makes its private home read-only, for all sessions that share it.
+    pub async fn close_home(&self) -> Result<(), KeeperError> {
+        self.order(GuardRequest::CloseHome, &[]).await
+    }
+
+    async fn order(&self, request: GuardRequest, content: &[u8]) -> Result<(), KeeperError> {
+        let encoded = memory_file(c"request", content).map_err(KeeperError::Prepare)?;
         let _one_at_a_time = self.ordering.lock().await;
         self.guard.send(request.encode(), &[encoded.as_fd()]).await.map_err(|_| KeeperError::Dead)?;
         let answer = tokio::time::timeout(READY_WITHIN, self.guard.receive()).await;
@@ -185,11 +247,21 @@ impl KeeperLink {
         self.news.mark_dead();
     }
 
-    /// Sets TMPDIR to the session's temporary directory, unless a command has exported one.
-    fn with_tmp(&self, start: &Start) -> Start {
+    /// Sets TMPDIR to the session's temporary directory, and variables that lead tools to their settings, unless a command
+    /// has exported them.
+    fn with_variables(&self, start: &Start) -> Start {
         let mut start = start.clone();
-        if start.environment.iter().all(|(name, _)| name != "TMPDIR") {
-            start.environment.push(("TMPDIR".into(), self.profile.tmp_seen().into()));
+        let tmp = ("TMPDIR", self.profile.tmp_seen());
+        let settings = self.profile.variables.iter().map(|(name, path)| (name.as_str(), path.as_path()));
+        // The person's own variable leads to the file that is hidden, and the tool would take other settings silently.
+        let variables = &self.profile.variables;
+        start.environment.retain(|(name, value)| {
+            !(variables.iter().any(|(known, _)| name == known.as_str()) && self.profile.hides(Path::new(value)))
+        });
+        for (name, path) in [tmp].into_iter().chain(settings) {
+            if start.environment.iter().all(|(known, _)| known != name) {
+                start.environment.push((name.into(), path.into()));
+            }
         }
         start
     }
@@ -202,7 +274,7 @@ impl KeeperLink {
         start: &Start,
         descriptors: Vec<OwnedFd>,
     ) -> Result<(Process, Option<OwnedFd>), KeeperError> {
-        let start = &self.with_tmp(start);
+        let start = &self.with_variables(start);
         let description = memory_file(c"start", &start.encode()).map_err(KeeperError::Prepare)?;
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
         let mut all: Vec<BorrowedFd<'_>> = vec![description.as_fd(), theirs.as_fd()];
@@ -225,7 +297,7 @@ impl KeeperLink {
                 Ok((Process::new(control, elders, pid, reaper), master))
             }
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
-            Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
+            Ok(ReaperEvent::Exited { .. } | ReaperEvent::Gone | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();
                 Err(KeeperError::Dead)
             }
@@ -233,9 +305,30 @@ impl KeeperLink {
     }
 }
 
-/// A path on a file system that does not answer counts as missing until it does.
-fn is_there(path: &Path) -> bool {
-    mounts::answers(path) && path.exists()
+/// What a keeper has to keep of the home and the secrets.
+struct AtLaunch {
+    masks: Arc<Vec<Stamped>>,
+    home: Option<Arc<HomeLease>>,
+    home_shortfall: Option<String>,
+}
+
+/// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for.
+async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&HomeLease>) -> Option<String> {
+    if profile.level != Level::Full || profile.home.is_none() {
+        return None;
+    }
+    let report = tokio::time::timeout(READY_WITHIN, guard.receive_with_descriptors()).await;
+    // A guard that has failed before says so on the keeper's socket.
+    let (message, descriptors) = report.ok()?;
+    let report = HomeReport::decode(&message).ok()?;
+    profile.settle_home(report.state);
+    let mut handles = descriptors.into_iter();
+    if let (State::Private, Some(lease), Some((users, mounts))) =
+        (report.state, lease, handles.next().zip(handles.next()))
+    {
+        lease.mounted(users, mounts);
+    }
+    Some(report.reason).filter(|reason| !reason.is_empty())
 }
 
 fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {

@@ -8,6 +8,8 @@
 //!    pipe.
 //! 5. [`task`] is a command that outlives its call: read, waited for, typed into.
 //!
+//! [`homes`] keeps what commands write into their own home, for each project.
+//!
 //! `server/command.rs` uses all of this; tools do not.
 
 mod allocator;
@@ -19,6 +21,7 @@ mod descriptor_limit;
 mod environment;
 mod file_size_limit;
 mod guards;
+mod homes;
 mod inherited_signals;
 mod input;
 mod keeper_error;
@@ -42,6 +45,7 @@ mod spawn;
 mod task;
 mod terminal;
 mod totals;
+mod tree_size;
 
 pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
@@ -52,6 +56,7 @@ pub use descriptor_limit::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment, make_git_safe};
 pub use file_size_limit::survive_file_size_limit;
 pub use guards::{all_gone as guards_gone, reap_strangers};
+pub use homes::{HomeLayer, HomeLayers, HomeLease};
 pub use inherited_signals::{hangup_is_ignored, unblock_all as unblock_all_signals};
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
@@ -69,3 +74,4 @@ pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Typing, TypingError, Until, Waited};
 pub use totals::Totals;
+pub use tree_size::TreeSize;

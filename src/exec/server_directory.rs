@@ -79,6 +79,11 @@ impl ServerDirectory {
         }
     }
 
+    /// Where the layer of a private home can lie that is removed with the server.
+    pub fn temporary_layer(&self) -> Option<PathBuf> {
+        self.new_path("home-").ok()
+    }
+
     /// The file in which this server lists its approvals; it may not exist yet.
     pub fn approvals(&self) -> Option<PathBuf> {
         self.lock.is_ok().then(|| self.path.join(APPROVALS))

@@ -84,25 +84,33 @@ impl Socket {
 
     /// The next message and the descriptor that came with it, if one did.
     pub async fn receive_with_descriptor(&self) -> (Vec<u8>, Option<OwnedFd>) {
+        let (message, descriptors) = self.receive_with_descriptors().await;
+        (message, descriptors.into_iter().next())
+    }
+
+    /// The next message and the descriptors that came with it.
+    pub async fn receive_with_descriptors(&self) -> (Vec<u8>, Vec<OwnedFd>) {
         let mut buffer = vec![0; 64 * 1024];
         let received = self
             .0
             .async_io(Interest::READABLE, |socket| {
-                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+                let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
                 let mut ancillary = RecvAncillaryBuffer::new(&mut space);
                 let parts = &mut [IoSliceMut::new(&mut buffer)];
                 let mut receive = || recvmsg(socket.as_fd(), parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
                 let count = after_reset(receive(), receive)?.bytes;
-                let descriptor = ancillary.drain().find_map(|part| match part {
-                    RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
-                    _ => None,
-                });
-                Ok((count, descriptor))
+                let mut descriptors = Vec::new();
+                for part in ancillary.drain() {
+                    if let RecvAncillaryMessage::ScmRights(received) = part {
+                        descriptors.extend(received);
+                    }
+                }
+                Ok((count, descriptors))
             })
             .await;
-        let (count, descriptor) = received.unwrap_or((0, None));
+        let (count, descriptors) = received.unwrap_or_default();
         buffer.truncate(count);
-        (buffer, descriptor)
+        (buffer, descriptors)
     }
 
     /// The next message; empty when the other side has gone.

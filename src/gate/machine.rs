@@ -2,7 +2,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::base::{mounts, search_path};
-use crate::policy::ProgramLookup;
+use crate::policy::{Overlaid, ProgramLookup, Scene};
+use crate::sandbox::home::upper;
 
 /// Looks programs and paths up on the machine that the server runs on. It always uses the `PATH` that the server was
 /// started with, even when a session has changed its own.
@@ -25,11 +26,22 @@ impl ProgramLookup for Machine {
         search_path::find(&self.path, name)
     }
 
-    fn can_be_shadowed(&self, name: &str, replaceable: &[PathBuf]) -> bool {
+    fn can_be_shadowed(&self, name: &str, scene: &Scene) -> bool {
         let found = self.find(name).and_then(|file| file.parent().map(Path::to_owned));
         let before = self.entries.iter().take_while(|[_, written]| found.as_ref() != Some(written));
-        let replaced = |path: &PathBuf| path.is_relative() || replaceable.iter().any(|root| path.starts_with(root));
-        before.into_iter().any(|[real, written]| replaced(written) || replaced(real))
+        let replaced =
+            |path: &PathBuf| path.is_relative() || scene.replaceable.iter().any(|root| path.starts_with(root));
+        let in_layer =
+            |path: &PathBuf| scene.overlaid.as_ref().is_some_and(|layer| self.is_in_layer(&path.join(name), layer));
+        before.into_iter().any(|[real, written]| replaced(written) || replaced(real) || in_layer(written))
+    }
+
+    fn is_in_layer(&self, file: &Path, layer: &Overlaid) -> bool {
+        let directory = file.parent().map(|directory| self.real(directory));
+        let named = directory.zip(file.file_name()).map(|(directory, name)| directory.join(name));
+        let in_layer =
+            |path: PathBuf| path.strip_prefix(&layer.home).is_ok_and(|below| upper::decides(&layer.upper, below));
+        named.is_some_and(in_layer) || in_layer(self.real(file))
     }
 
     fn real(&self, path: &Path) -> PathBuf {

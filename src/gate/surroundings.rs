@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::protected_names::Names;
-use crate::policy::{Scene, Subject};
+use crate::policy::{Overlaid, Scene, Subject};
 
 /// What the policy must know about the place where actions happen. It is the same for every action in one workplace.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Surroundings {
     pub writable: Vec<PathBuf>,
     /// Directories in which commands can replace programs, besides the writable ones: the rest of the scope.
     pub replaceable: Vec<PathBuf>,
+    /// The home directory, if commands write it and what they write goes to a layer over it.
+    pub overlaid: Option<Overlaid>,
     /// Whether approvals can be kept for good: commands and file tools must be unable to write them.
     pub keeps_approvals: bool,
     /// Names that commands may not write unasked: `sandbox.protect`.
@@ -38,6 +40,7 @@ impl Surroundings {
             project_dir: self.project_dir.clone(),
             home: self.home.clone(),
             replaceable: self.replaceable.iter().chain(&writable).cloned().collect(),
+            overlaid: self.overlaid.clone(),
             writable,
             protected: self.protected.clone(),
             usual_path,

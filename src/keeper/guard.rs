@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 
+use super::home_mount::{self, HomeMount};
 use super::processes::{self, Forked};
 use super::protocol::{DONE, Failed, GuardRequest};
 use super::supervisor::{self, Inherited};
@@ -19,7 +20,7 @@ use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
 use crate::sandbox::namespaces::{self, NamespaceHandles};
-use crate::sandbox::{self, Doing, Failure, Level, Profile};
+use crate::sandbox::{self, Doing, Failure, Level, Profile, secrets};
 
 /// The hidden subcommand that makes our binary a guard. If the server has raised its limit of open files, the limit that
 /// commands get follows as an argument.
@@ -43,11 +44,11 @@ pub fn main() -> io::Result<()> {
     };
     processes::become_sub_reaper();
     let created =
-        receive_profile(&own_socket).doing(|| "receive the session's profile".to_owned()).and_then(|profile| {
-            if profile.level != Level::Full {
+        receive_profile(&own_socket).doing(|| "receive the session's profile".to_owned()).and_then(|received| {
+            if received.profile.level != Level::Full {
                 witness::stand_by(&[&keeper_socket, &own_socket]);
             }
-            create_keeper(&profile, &keeper_socket, &own_socket)
+            create_keeper(received, &keeper_socket, &own_socket)
         });
     let mut keeper = match created {
         Ok(Some(keeper)) => keeper,
@@ -79,7 +80,7 @@ pub fn main() -> io::Result<()> {
             return Ok(());
         }
         if ready[2].contains(PollFlags::IN) {
-            change_mounts(&own_socket, keeper.namespaces.as_ref());
+            change_mounts(&own_socket, &keeper);
         }
     }
 }
@@ -92,13 +93,23 @@ struct Keeper {
     namespaces: Option<NamespaceHandles>,
     /// `None` where we may not create a control group.
     cgroup: Option<Cgroup>,
+    /// Those of the session's own home, which other sessions may share.
+    home: Option<NamespaceHandles>,
+    profile: Profile,
+    _layer_lock: Option<OwnedFd>,
     /// When this closes, the supervisor knows that we have died.
     _tie: OwnedFd,
 }
 
 /// Has the keeper forked, by a supervisor if there is a sandbox. The keeper then waits until the guard has written its id
 /// maps and put it into a control group. `None` if the supervisor could not fork it.
-fn create_keeper(profile: &Profile, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option<Keeper>, Failure> {
+fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option<Keeper>, Failure> {
+    let Received { mut profile, extra } = received;
+    let mut extra = extra.into_iter();
+    // Held while this session lives: nobody else may mount the layer meanwhile.
+    let layer_lock = extra.next();
+    let given = extra.next().zip(extra.next()).map(|(users, mounts)| NamespaceHandles::received(users, mounts));
+    let home = obtain_home(&mut profile, given, own_socket);
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "create a pipe".to_owned());
     let (released, release) = pipe()?;
     let (announced, announce) = pipe()?;
@@ -108,9 +119,15 @@ fn create_keeper(profile: &Profile, keeper_socket: &OwnedFd, own_socket: &OwnedF
             drop((release, announced));
             if profile.level == Level::None {
                 drop(announce);
-                keeper::main(keeper_socket, profile, released, None);
+                keeper::main(keeper_socket, &profile, home.clones, released, None);
             }
-            supervisor::main(Inherited { profile, keeper_socket, released, guard: announce })
+            supervisor::main(Inherited {
+                profile: &profile,
+                home: home.clones,
+                keeper_socket,
+                released,
+                guard: announce,
+            })
         }
         Forked::Parent { child } => child,
     };
@@ -131,27 +148,36 @@ fn create_keeper(profile: &Profile, keeper_socket: &OwnedFd, own_socket: &OwnedF
         namespaces = Some(NamespaceHandles::open(keeper)?);
     }
     rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
-    Ok(Some(Keeper { child: WatchedChild::new(child), namespaces, cgroup, _tie: announced }))
+    Ok(Some(Keeper {
+        child: WatchedChild::new(child),
+        namespaces,
+        cgroup,
+        home: home.namespaces,
+        profile,
+        _layer_lock: layer_lock,
+        _tie: announced,
+    }))
 }
 
-/// Makes paths read-only or hides them for the running session, and answers the server. A forked child does it: a process
-/// that has entered the session's namespaces cannot come back.
-fn change_mounts(own_socket: &OwnedFd, namespaces: Option<&NamespaceHandles>) {
-    let Ok((request, content)) = receive_content(own_socket) else { return };
+/// Gets the session its own home, and tells the server what became of it.
+fn obtain_home(profile: &mut Profile, given: Option<NamespaceHandles>, own_socket: &OwnedFd) -> HomeMount {
+    if profile.level != Level::Full {
+        return HomeMount::default();
+    }
+    let (mount, report) = home_mount::obtain(profile, given);
+    if let Some(report) = report {
+        let handles = if report.is_new { home_mount::handles(&mount) } else { Vec::new() };
+        packets::send_all(own_socket, &report.encode(), &handles);
+    }
+    mount
+}
+
+/// Changes mounts of the running session, and answers the server. A forked child does it: a process that has entered the
+/// session's namespaces cannot come back.
+fn change_mounts(own_socket: &OwnedFd, keeper: &Keeper) {
+    let Ok((request, content, _)) = receive_content(own_socket) else { return };
     if matches!(processes::fork(), Ok(Forked::Child)) {
-        let work = || -> Result<(), Failure> {
-            let paths = Reader(&content).paths().map_err(io::Error::other).doing(|| "read the paths".to_owned())?;
-            // Without namespaces there are no mounts to change. The server knows that.
-            let Some(namespaces) = namespaces else { return Ok(()) };
-            namespaces.enter()?;
-            match request {
-                GuardRequest::Hide => sandbox::hide(&paths),
-                GuardRequest::Protect => sandbox::read_only(&paths),
-                GuardRequest::Profile => Err(io::Error::from(io::ErrorKind::InvalidInput))
-                    .doing(|| "change the session's profile".to_owned()),
-            }
-        };
-        match work() {
+        match carry_out(request, &content, keeper) {
             Ok(()) => packets::send(own_socket, DONE),
             Err(failure) => packets::send(own_socket, &Failed::encode(&failure)),
         }
@@ -159,21 +185,59 @@ fn change_mounts(own_socket: &OwnedFd, namespaces: Option<&NamespaceHandles>) {
     }
 }
 
-fn receive_profile(own_socket: &OwnedFd) -> io::Result<Profile> {
-    match receive_content(own_socket)? {
-        (GuardRequest::Profile, content) => Profile::decode(&content).map_err(io::Error::other),
-        (GuardRequest::Protect | GuardRequest::Hide, _) => Err(io::ErrorKind::InvalidInput.into()),
+fn carry_out(request: GuardRequest, content: &[u8], keeper: &Keeper) -> Result<(), Failure> {
+    let malformed = || "read the request".to_owned();
+    // Without namespaces there are no mounts to change. The server knows that.
+    let Some(namespaces) = &keeper.namespaces else { return Ok(()) };
+    match request {
+        GuardRequest::Protect => {
+            let paths = Reader(content).paths().map_err(io::Error::other).doing(malformed)?;
+            namespaces.enter()?;
+            sandbox::read_only(&paths)
+        }
+        GuardRequest::Mask => {
+            let masks = secrets::decode(&mut Reader(content)).map_err(io::Error::other).doing(malformed)?;
+            let covers = sandbox::prepare_covers(&keeper.profile, &masks);
+            if let (Some(home), Some(about)) = (&keeper.home, &keeper.profile.home) {
+                home_mount::in_child(|| home_mount::refresh(home, about, &masks))?;
+            }
+            namespaces.enter()?;
+            sandbox::put_up(covers)
+        }
+        GuardRequest::CloseHome => keeper.home.as_ref().map_or(Ok(()), home_mount::close),
+        GuardRequest::Profile => {
+            Err(io::Error::from(io::ErrorKind::InvalidInput)).doing(|| "change the session's profile".to_owned())
+        }
     }
 }
 
-/// Receives a request, and reads the memory file that comes with it.
-fn receive_content(own_socket: &OwnedFd) -> io::Result<(GuardRequest, Vec<u8>)> {
+/// The first request.
+struct Received {
+    profile: Profile,
+    /// The descriptors that came with it.
+    extra: Vec<OwnedFd>,
+}
+
+fn receive_profile(own_socket: &OwnedFd) -> io::Result<Received> {
+    match receive_content(own_socket)? {
+        (GuardRequest::Profile, content, extra) => {
+            Ok(Received { profile: Profile::decode(&content).map_err(io::Error::other)?, extra })
+        }
+        _ => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Receives a request, and reads the memory file that comes with it. Other descriptors may follow.
+fn receive_content(own_socket: &OwnedFd) -> io::Result<(GuardRequest, Vec<u8>, Vec<OwnedFd>)> {
     let mut message = [0; 16];
     let (count, mut descriptors) = packets::receive(own_socket, &mut message)?;
     let request = GuardRequest::decode(&message[..count]).map_err(io::Error::other)?;
+    if descriptors.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let mut bytes = Vec::new();
-    std::fs::File::from(descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut bytes)?;
-    Ok((request, bytes))
+    std::fs::File::from(descriptors.remove(0)).read_to_end(&mut bytes)?;
+    Ok((request, bytes, descriptors))
 }
 
 /// Sets the limit of open files back to what it was before the server raised its own.

@@ -6,6 +6,7 @@
 //!
 //! 1. The *guard* ([`guard`]) is our own binary, started again. It stays outside every restriction. It creates the
 //!    keeper, changes the session's mounts on request, and kills everything when the server or the keeper is gone.
+//!    [`home_mount`] gets the keeper its own home.
 //! 2. The *supervisor* ([`supervisor`]) does for commands what the kernel alone cannot judge, such as connecting to a
 //!    Unix socket. It stays outside the restrictions, too.
 //! 3. The *keeper* ([`keeper`]) restricts itself once, then forks a reaper for each command that the server requests.
@@ -23,6 +24,7 @@
 mod descendants;
 mod descriptors;
 pub mod guard;
+mod home_mount;
 mod input_wait;
 mod keeper;
 mod left_segments;

@@ -31,9 +31,15 @@ pub fn send(socket: impl AsFd, message: &[u8]) {
 
 /// As [`send`], with one descriptor.
 pub fn send_with(socket: impl AsFd, message: &[u8], descriptor: BorrowedFd<'_>) {
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    send_all(socket, message, &[descriptor]);
+}
+
+/// As [`send`], with up to [`MOST_DESCRIPTORS`] descriptors.
+pub fn send_all(socket: impl AsFd, message: &[u8], descriptors: &[BorrowedFd<'_>]) {
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    let descriptors = [descriptor];
-    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
+    if !descriptors.is_empty() {
+        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
     let _ = sendmsg(socket, &[io::IoSlice::new(message)], &mut ancillary, SendFlags::NOSIGNAL);
 }

@@ -56,6 +56,14 @@ pub fn reap(pid: i32) {
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) };
 }
 
+/// Waits until a child of ours has ended, and reaps it.
+pub fn wait_for(child: i32) {
+    // SAFETY: a null pointer means that the status is not wanted.
+    while unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) } == -1
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+}
+
 pub fn own_pid() -> i32 {
     rustix::process::getpid().as_raw_nonzero().get()
 }

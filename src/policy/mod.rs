@@ -40,7 +40,7 @@ pub use judgement::Judgement;
 pub use policy::Policy;
 pub use program_lookup::ProgramLookup;
 pub use rule::{Grant, Rule, RuleError};
-pub use scene::Scene;
+pub use scene::{Overlaid, Scene};
 pub use settings::{RuleSettings, Settings};
 pub use verdict::Verdict;
 

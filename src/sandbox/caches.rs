@@ -1,20 +1,17 @@
-//! Directories in which tools keep what they have downloaded and compiled. Commands may write them, because builds fail
-//! without them. Only directories of pure content are listed: a program or configuration file that a command planted in
+//! Directories in which tools keep what they have downloaded and compiled. Where the home is not private, commands may write
+//! them, because builds fail without them. Only directories of pure content are listed: a program or configuration file that a command planted in
 //! one would later run outside the sandbox.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::base::search_path;
+use crate::base::{mounts, search_path};
 
 /// Which program uses which cache. If the program is installed and its cache is missing, we create the cache.
-const MAKERS: [(&str, &str); 12] = [
+const MAKERS: [(&str, &str); 9] = [
     ("~/.cargo", "cargo"),
     ("~/.npm", "npm"),
     ("~/.cache/pip", "pip3"),
-    ("~/.cache/uv", "uv"),
-    ("~/.cache/pnpm", "pnpm"),
-    ("~/.local/share/pnpm", "pnpm"),
     ("~/.cache/yarn", "yarn"),
     ("~/.cache/go-build", "go"),
     ("~/go", "go"),
@@ -26,7 +23,7 @@ const MAKERS: [(&str, &str); 12] = [
 /// Variables that move a cache out of the home directory.
 const MOVED: [(&str, &str); 3] = [("CARGO_HOME", "~/.cargo"), ("GOPATH", "~/go"), ("XDG_CACHE_HOME", "~/.cache")];
 
-/// Creates the caches of installed tools, and returns all caches that exist.
+/// The caches that exist, and those of installed tools, which have to be created before the tools can use them.
 pub fn directories<'a>(
     written: &[String],
     home: Option<&Path>,
@@ -38,11 +35,11 @@ pub fn directories<'a>(
     for text in written {
         let Some(path) = locate(text, home, &variable) else { continue };
         let maker = MAKERS.iter().find(|(prefix, _)| Path::new(text).starts_with(prefix));
-        if !path.exists() && maker.is_some_and(|(_, program)| installed(program)) {
-            // If this fails, the tool will report it.
-            let _ = std::fs::create_dir_all(&path);
+        if !mounts::answers(&path) {
+            continue;
         }
-        found.extend(path.canonicalize().ok().filter(|path| path.is_dir()));
+        let wanted = path.is_dir() || maker.is_some_and(|(_, program)| installed(program));
+        found.extend(wanted.then(|| path.canonicalize().unwrap_or(path)));
     }
     found
 }
@@ -70,13 +67,13 @@ mod tests {
         let world = tempfile::tempdir().unwrap();
         let root = world.path().canonicalize().unwrap();
         let (home, cargo, bin) = (root.join("home"), root.join("cargo"), root.join("bin"));
-        for directory in [&home, &cargo, &bin, &home.join(".cache/bazel")] {
+        for directory in [&home, &cargo, &bin, &home.join(".cache/ccache")] {
             std::fs::create_dir_all(directory).unwrap();
         }
         std::os::unix::fs::symlink("/bin/sh", bin.join("cargo")).unwrap();
         let variables = [("CARGO_HOME", cargo.clone()), ("PATH", bin)];
         let variable = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, path)| path.as_os_str());
-        let written = ["~/.cargo/registry", "~/.npm/_cacache", "~/.cache/bazel"].map(str::to_owned);
-        assert_eq!(directories(&written, Some(&home), variable), [cargo.join("registry"), home.join(".cache/bazel")]);
+        let written = ["~/.cargo/registry", "~/.npm/_cacache", "~/.cache/ccache"].map(str::to_owned);
+        assert_eq!(directories(&written, Some(&home), variable), [cargo.join("registry"), home.join(".cache/ccache")]);
     }
 }

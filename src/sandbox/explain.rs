@@ -10,6 +10,8 @@ use crate::base::{lexical, mounts};
 
 /// The kernel's refusals, as `strerror` words them in English.
 const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
+/// How a masked name appears in a home of the session's own.
+const MISSING: &str = "No such file or directory";
 /// How programs report that a host name could not be looked up.
 const NO_NAME: [&str; 4] =
     ["Temporary failure in name resolution", "Could not resolve host", "Name or service not known", "getaddrinfo"];
@@ -31,8 +33,10 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
                     .to_owned(),
             );
         }
-        let refusal = REFUSALS.into_iter().find(|refusal| line.contains(refusal));
-        if profile.network != Network::On && is_about_the_network(line, refusal.is_some()) {
+        let refusal = REFUSALS.into_iter().chain([MISSING]).find(|refusal| line.contains(refusal));
+        if profile.network != Network::On
+            && is_about_the_network(line, refusal.is_some_and(|refusal| refusal != MISSING))
+        {
             return Some("the network is off for commands (--network, sandbox.network)".to_owned());
         }
         let refusal = refusal?;
@@ -48,8 +52,15 @@ fn is_about_the_network(line: &str, refused: bool) -> bool {
 
 fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
     let shown = path.display();
-    if profile.secrets.iter().any(|secret| path.starts_with(secret)) {
-        return Some(format!("{shown} holds credentials or keys, which commands cannot read"));
+    if profile.hides(path) {
+        // We are outside, and see whether the person really has this file.
+        let is_there = refusal != MISSING || path.symlink_metadata().is_ok();
+        return is_there.then(|| {
+            format!("{shown} holds credentials or keys, which commands cannot read (sandbox.reveal lists exceptions)")
+        });
+    }
+    if refusal == MISSING {
+        return None;
     }
     if let Some(name) = profile.protected.iter().find(|name| path.starts_with(name)) {
         let name = name.display();
@@ -104,13 +115,14 @@ fn paths(line: &str, cwd: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::secrets::Mask;
 
     fn profile() -> Profile {
         Profile {
             level: Level::Full,
             writable: vec!["/p".into()],
             protected: vec!["/p/.git/hooks".into()],
-            secrets: vec!["/h/.ssh".into()],
+            secrets: vec![Mask::hidden("/h/.ssh".into())],
             private_tmp: true,
             ..Profile::default()
         }

@@ -9,6 +9,10 @@ pub struct Failure {
 }
 
 impl Failure {
+    pub fn new(doing: String, error: io::Error) -> Self {
+        Self { doing, error }
+    }
+
     /// The number of the system's error, or 0 when no system call failed.
     pub fn errno(&self) -> i32 {
         self.error.raw_os_error().unwrap_or_default()
@@ -22,6 +26,6 @@ pub trait Doing<T> {
 
 impl<T, E: Into<io::Error>> Doing<T> for Result<T, E> {
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T, Failure> {
-        self.map_err(|error| Failure { doing: doing(), error: error.into() })
+        self.map_err(|error| Failure::new(doing(), error.into()))
     }
 }

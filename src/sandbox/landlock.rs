@@ -18,6 +18,7 @@ use landlock::{
 
 use super::failure::{Doing, Failure};
 use super::profile::Sockets;
+use super::secrets::Mask;
 use super::{Level, Profile};
 
 /// Before this version, Landlock does not control truncation, and the promises about writing do not hold.
@@ -26,12 +27,13 @@ pub const NEEDED: u32 = 3;
 const NEWEST: ABI = ABI::V9;
 
 pub fn enforce(profile: &Profile) -> Result<(), Failure> {
-    // Of the devices only the harmless ones are granted. The others are disks, memory and hardware.
-    let hidden: Vec<PathBuf> = profile.secrets.iter().cloned().chain([PathBuf::from("/dev")]).collect();
     if let (Level::Landlock | Level::None, Some((shortcoming, _))) = (profile.level, shortcoming()) {
         return Err(io::Error::other(shortcoming)).doing(|| "restrict access to files".to_owned());
     }
     let mut rules = Rules(ruleset().map_err(io::Error::other).doing(|| "make a Landlock ruleset".to_owned())?);
+    // Of the devices only the harmless ones are granted. The others are disks, memory and hardware.
+    let secrets = profile.secrets.iter().map(|mask| mask.at.clone());
+    let hidden: Vec<PathBuf> = secrets.chain([PathBuf::from("/dev")]).chain(profile.silent.clone()).collect();
     match profile.level {
         Level::Full => {
             rules.add(Path::new("/"), read())?;
@@ -42,7 +44,7 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
         Level::Landlock | Level::None => {
             // A right on a directory holds for everything below it, so directories can be listed everywhere.
             rules.add(Path::new("/"), AccessFs::ReadDir.into())?;
-            for path in without(Path::new("/"), &hidden) {
+            for path in without(Path::new("/"), &hidden).into_iter().chain(shown(&profile.secrets)) {
                 rules.add(&path, AccessFs::ReadFile | AccessFs::Execute)?;
             }
             for device in DEVICES {
@@ -51,7 +53,9 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
             }
         }
     }
-    for path in profile.writable.iter().map(PathBuf::as_path).chain([profile.tmp_seen()]) {
+    let home = profile.home.iter().filter(|_| profile.private_home().is_some());
+    let home = home.flat_map(|home| [&home.path].into_iter().chain(home.aliases.iter().map(|(alias, _)| alias)));
+    for path in profile.writable.iter().chain(home).map(PathBuf::as_path).chain([profile.tmp_seen()]) {
         match profile.level {
             Level::Full => rules.add(path, read() | write())?,
             // Without mounts, a scope with secrets in it is granted in parts. Nothing can be created beside a secret
@@ -177,6 +181,15 @@ fn without(directory: &Path, secrets: &[PathBuf]) -> Vec<PathBuf> {
         }
     }
     granted
+}
+
+/// What the masks show: entries of a directory that is hidden otherwise, and settings without credentials. A file with
+/// credentials stays out of reach, and a variable leads its tool to a copy.
+fn shown(masks: &[Mask]) -> Vec<PathBuf> {
+    let entries = masks.iter().flat_map(|mask| mask.shown_entries().into_iter().map(|entry| mask.at.join(entry)));
+    let clean = masks.iter().filter(|mask| mask.is_clean()).map(|mask| mask.at.clone());
+    let regular = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file() || found.is_dir());
+    entries.chain(clean).filter(regular).collect()
 }
 
 #[cfg(test)]

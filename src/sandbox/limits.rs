@@ -17,6 +17,9 @@ pub struct Settings {
     pub processes: u64,
     /// Memory of a session: a size, or a share of the machine's memory like `50%`.
     pub memory: Memory,
+    /// What a project's private home may hold.
+    #[serde(deserialize_with = "crate::base::size::size")]
+    pub home: u64,
     /// The largest file that a command may write.
     #[serde(deserialize_with = "crate::base::size::size")]
     pub file: u64,

@@ -7,38 +7,34 @@
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
 //! 4. [`supervise`] does for commands what a filter cannot judge, such as connecting to a Unix socket.
 //! 5. [`support`] tests from inside whether the promises hold.
-//! 6. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
-mod beneath;
 pub mod caches;
 mod capabilities;
 pub mod cgroup;
+pub mod cleaning;
 pub mod explain;
 mod failure;
-pub mod git_config;
+pub mod home;
 mod landlock;
 pub mod limits;
+mod mount_table;
 mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
-mod repair;
 mod restrict;
 mod seccomp;
 pub mod secrets;
-pub mod sentry;
 pub mod settings;
-mod snapshot;
 pub mod supervise;
 pub mod support;
-pub mod walk;
 
 pub use self::landlock::{
     keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,
 };
-pub use self::mounts::{hide, read_only};
+pub use self::mounts::{prepare_covers, put_up, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
 pub use restrict::{restrict, restrict_supervisor};

@@ -3,12 +3,14 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
 
 use super::failure::{Doing, Failure};
+use super::mounts::calls;
 use super::{Network, Profile};
 
 /// As `fork`, but the child is in new namespaces. Returns 0 in the child and the child's pid in the parent. For a process
@@ -26,6 +28,24 @@ pub fn fork_inside(profile: &Profile) -> Result<i32, Failure> {
         return Err(io::Error::last_os_error()).doing(|| "create namespaces for the session".to_owned());
     }
     Ok(i32::try_from(child).unwrap_or_default())
+}
+
+/// Moves the calling process into user and mount namespaces of its own, where it can mount something. `without` are mounts
+/// that should not be there. Only root can unmount them, and only before it enters the user namespace: mounts that come
+/// from outside are locked in it, because they may hide something.
+pub fn leave_for_mounts(without: &[PathBuf]) -> Result<(), Failure> {
+    if !without.is_empty() && unshare(libc::CLONE_NEWNS).is_ok() && calls::make_private().is_ok() {
+        for path in without {
+            // Several file systems may be mounted at one place.
+            while calls::detach(path).is_ok() {}
+        }
+    }
+    unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).doing(|| "create namespaces for the home".to_owned())
+}
+
+fn unshare(flags: i32) -> io::Result<()> {
+    // SAFETY: takes no pointers. The process has one thread, so no other thread is left in the old namespaces.
+    if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Maps the user and group ids of the new user namespace. For root all ids are mapped, so that files keep their owners. For
@@ -68,15 +88,24 @@ fn identity_of(map: &str) -> String {
 /// Handles by which the guard can enter the keeper's namespaces later. It opens them before the keeper becomes not dumpable,
 /// which closes these files to other processes.
 pub struct NamespaceHandles {
-    users: File,
-    mounts: File,
+    users: OwnedFd,
+    mounts: OwnedFd,
 }
 
 impl NamespaceHandles {
     pub fn open(child: i32) -> Result<Self, Failure> {
         let open =
             |name: &str| File::open(format!("/proc/{child}/ns/{name}")).doing(|| format!("open the session's {name}"));
-        Ok(Self { users: open("user")?, mounts: open("mnt")? })
+        Ok(Self { users: open("user")?.into(), mounts: open("mnt")?.into() })
+    }
+
+    /// From descriptors that another process has opened.
+    pub fn received(users: OwnedFd, mounts: OwnedFd) -> Self {
+        Self { users, mounts }
+    }
+
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.users.as_fd(), self.mounts.as_fd()]
     }
 
     /// Moves the calling process into the namespaces, where it has all capabilities. It stays in the guard's pid namespace,

@@ -1,7 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use super::Level;
+use super::home::{Home, State};
 use super::limits::Limits;
+use super::secrets::{self, Mask};
 use crate::base::packed::{Malformed, Reader, put_count, put_paths, put_size, put_text};
 
 /// What one keeper enforces. The server decides it. Every path is absolute and free of symbolic links.
@@ -11,8 +13,13 @@ pub struct Profile {
     pub network: Network,
     /// Mode `read-only`: commands may write their temporary directory alone.
     pub read_only: bool,
-    /// Directories that commands may write: scope and tool caches. Empty in mode `read-only`.
+    /// Directories that commands may write: the scope, and tool caches if the home is not private. Empty in mode
+    /// `read-only`.
     pub writable: Vec<PathBuf>,
+    /// Tool caches, which commands may write if the home turns out not to be private. They may not exist yet.
+    pub caches: Vec<PathBuf>,
+    /// The home directory, if the session sees it through an overlay.
+    pub home: Option<Home>,
     /// The scope alone, without tool caches. Commands may connect to the Unix sockets in it. Empty in mode `read-only`.
     pub scope: Vec<PathBuf>,
     /// Directories that stay visible even if the sandbox hides a directory above them.
@@ -23,8 +30,12 @@ pub struct Profile {
     pub private_tmp: bool,
     /// Paths below the writable directories that commands may not write.
     pub protected: Vec<PathBuf>,
-    /// Paths that commands may not read.
-    pub secrets: Vec<PathBuf>,
+    /// Paths that commands may not read, sorted.
+    pub secrets: Vec<Mask>,
+    /// Mounts that do not answer. A keeper that looks at one would wait for ever.
+    pub silent: Vec<PathBuf>,
+    /// Variables that lead tools to copies of their settings.
+    pub variables: Vec<(String, PathBuf)>,
     /// The Unix sockets outside the scope that commands may connect to.
     pub sockets: Sockets,
     pub limits: Limits,
@@ -68,14 +79,51 @@ impl Profile {
 
     pub fn is_writable(&self, path: &Path) -> bool {
         let below = |directory: &PathBuf| path.starts_with(directory);
-        path.starts_with(self.tmp_seen()) || self.writable.iter().any(below) && !self.protected.iter().any(below)
+        let writable = self.writable.iter().chain(self.private_home()).any(below);
+        path.starts_with(self.tmp_seen()) || writable && !self.protected.iter().any(below)
+    }
+
+    /// The home directory, if commands write it and what they write goes to a layer of the project's own.
+    pub fn private_home(&self) -> Option<&PathBuf> {
+        self.home.as_ref().filter(|home| home.state == State::Private).map(|home| &home.path)
+    }
+
+    /// What became of the home. If commands cannot write it, they can write tool caches; missing ones are created.
+    pub fn settle_home(&mut self, state: State) {
+        if let Some(home) = &mut self.home {
+            home.state = state;
+        }
+        let caches = std::mem::take(&mut self.caches);
+        if state == State::Private {
+            return;
+        }
+        for cache in caches {
+            // If this fails, the tool will report it.
+            let _ = std::fs::create_dir_all(&cache);
+            let real = cache.canonicalize().ok().filter(|cache| cache.is_dir());
+            self.writable.extend(real.filter(|cache| !self.writable.iter().any(|outer| cache.starts_with(outer))));
+        }
+    }
+
+    /// Directories in the home that the session needs even if a directory above them is hidden.
+    pub fn places_in_home(&self) -> Vec<PathBuf> {
+        let Some(home) = &self.home else { return Vec::new() };
+        let tmp = (!self.private_tmp).then_some(&self.tmp);
+        let places = self.writable.iter().chain(&self.visible).chain(tmp);
+        places.filter(|place| place.starts_with(&home.path) && **place != home.path).cloned().collect()
+    }
+
+    /// Whether commands cannot read a path because it is a secret.
+    pub fn hides(&self, path: &Path) -> bool {
+        // The innermost mask decides: a file may be shown in a directory that is hidden.
+        self.secrets.iter().rev().find(|mask| path.starts_with(&mask.at)).is_some_and(|mask| mask.hides(path))
     }
 
     /// Whether commands may connect to a Unix socket that lies there. A secret inside the scope is no such place; a
     /// scope inside a secret directory is.
     pub fn may_connect(&self, path: &Path) -> bool {
         let is_secret_in =
-            |outer: &PathBuf| self.secrets.iter().any(|secret| path.starts_with(secret) && secret.starts_with(outer));
+            |outer: &PathBuf| self.secrets.iter().any(|mask| path.starts_with(&mask.at) && mask.at.starts_with(outer));
         self.lists_socket(path)
             || path.starts_with(self.tmp_seen())
             || self.scope.iter().any(|directory| path.starts_with(directory) && !is_secret_in(directory))
@@ -96,9 +144,11 @@ impl Profile {
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
-        for paths in [&self.writable, &self.scope, &self.visible, &self.protected, &self.secrets] {
+        for paths in [&self.writable, &self.scope, &self.visible, &self.protected, &self.caches, &self.silent] {
             put_paths(&mut out, paths);
         }
+        secrets::encode(&mut out, &self.secrets);
+        Home::encode(self.home.as_ref(), &mut out);
         match &self.sockets {
             Sockets::All => put_count(&mut out, 1),
             Sockets::Only(paths) => {
@@ -136,7 +186,12 @@ impl Profile {
             scope: rest.paths()?,
             visible: rest.paths()?,
             protected: rest.paths()?,
-            secrets: rest.paths()?,
+            caches: rest.paths()?,
+            silent: rest.paths()?,
+            secrets: secrets::decode(&mut rest)?,
+            home: Home::decode(&mut rest)?,
+            // Only the server starts commands.
+            variables: Vec::new(),
             sockets: if rest.count()? == 1 { Sockets::All } else { Sockets::Only(rest.paths()?) },
             limits: Limits {
                 processes: rest.size()?,
@@ -165,12 +220,21 @@ mod tests {
             private_tmp: true,
             read_only: true,
             protected: vec!["/a/.git/hooks".into()],
-            secrets: vec!["/root/.ssh".into()],
+            caches: vec!["/root/.npm".into()],
+            home: Some(Home {
+                path: "/root".into(),
+                layer: Some("/state/x".into()),
+                aliases: vec![("/mnt/root".into(), "".into()), ("/mnt/c".into(), ".config".into())],
+                state: State::Private,
+            }),
+            secrets: vec![Mask::hidden("/root/.ssh".into())],
+            silent: vec!["/net".into()],
+            variables: Vec::new(),
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),
             limits: Limits { processes: 1, memory: 2, file: u64::MAX, open_files: 4 },
         };
         assert_eq!(Profile::decode(&profile.encode()), Ok(profile.clone()));
-        let all = Profile { sockets: Sockets::All, ..profile };
+        let all = Profile { sockets: Sockets::All, home: None, ..profile };
         assert_eq!(Profile::decode(&all.encode()), Ok(all));
     }
 

@@ -11,7 +11,11 @@ pub struct Settings {
     pub network: Switch,
     /// With the network off, the session gets a loopback interface of its own.
     pub loopback: bool,
-    /// Cache directories of tools, which commands may write too.
+    /// What commands may do to the home directory.
+    pub home: HomeMode,
+    /// Secrets that commands may read.
+    pub reveal: Vec<String>,
+    /// Cache directories of tools, which commands may write where the home is not private.
     pub caches: Vec<String>,
     /// Names that commands may not write, at any depth of the scope.
     pub protect: Vec<String>,
@@ -57,6 +61,14 @@ pub enum WantedLevel {
     Auto,
     /// Level `landlock`, even if the machine offers `full`.
     Landlock,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[serde(rename_all = "kebab-case")]
+pub enum HomeMode {
+    /// What commands write there goes to a layer of the project's own.
+    Private,
+    ReadOnly,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]

@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
+use super::secrets::{Mask, Shows};
 use super::supervise::supervises_connections;
 use super::{Level, Network, Profile, capabilities};
 use crate::base::packed::{Malformed, Reader, put_count, put_text};
@@ -28,7 +29,7 @@ pub fn probe(profile: &Profile) -> Vec<Finding> {
     let outside = ["/", "/usr", "/var"].map(Path::new).into_iter().filter(|path| !profile.is_writable(path));
     check("files outside the scope cannot be written", !outside.into_iter().any(can_create_in));
     check("the session's temporary directory can be written", can_create_in(profile.tmp_seen()));
-    check("secrets cannot be read", profile.secrets.iter().all(|secret| is_hidden(secret, profile)));
+    check("secrets cannot be read", profile.secrets.iter().all(|mask| is_masked(mask, profile)));
     check("protected names cannot be written", !full || !profile.protected.iter().any(|path| can_write(path)));
     check("device nodes cannot be created", mknod(&profile.tmp_seen().join(".testudo-probe")) == -1);
     check("no_new_privs is set, capabilities are dropped", privileges_are_gone(profile.level));
@@ -98,19 +99,36 @@ fn can_write(path: &Path) -> bool {
 }
 
 /// Whether a secret is unreadable. At level `full` a directory may still list the places of the session that lie in it; at
-/// level `landlock` the names in it can be listed, but no file can be read.
-fn is_hidden(path: &Path, profile: &Profile) -> bool {
-    let full = profile.level == Level::Full;
+/// level `landlock` the names in it can be listed, but no file can be read. Links are followed, as a command would.
+fn is_masked(mask: &Mask, profile: &Profile) -> bool {
+    let path = &mask.at;
     let Ok(metadata) = std::fs::metadata(path) else { return true };
     if metadata.is_dir() {
         let places = || profile.writable.iter().chain(&profile.visible).chain([&profile.tmp]);
-        let leads_to_a_place = |entry: std::fs::DirEntry| places().any(|place| place.starts_with(entry.path()));
-        return !full || std::fs::read_dir(path).map_or(true, |entries| entries.flatten().all(leads_to_a_place));
+        let leads_to_a_place = |path: &Path| places().any(|place| place.starts_with(path));
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut hidden = entries.filter(|entry| profile.hides(entry) && !leads_to_a_place(entry));
+        return match profile.level {
+            Level::Full if in_own_home(path, profile) => true,
+            Level::Full => hidden.next().is_none(),
+            Level::Landlock | Level::None => !hidden.take(100).any(|entry| entry.is_file() && can_read(&entry)),
+        };
     }
-    match File::open(path) {
-        Ok(mut file) => matches!(std::io::Read::read(&mut file, &mut [0; 1]), Ok(0)) && full,
-        Err(_) => true,
+    match &mask.shows {
+        Shows::Cleaned { .. } => mask.is_clean() || !can_read(path),
+        Shows::Nothing | Shows::Only(_) => !can_read(path) || in_own_home(path, profile),
     }
+}
+
+/// In a private home a command may have created a file of that name, which is no secret. The overlay cannot show the
+/// person's own: the name is masked.
+fn in_own_home(path: &Path, profile: &Profile) -> bool {
+    profile.private_home().is_some_and(|home| path.starts_with(home))
+}
+
+fn can_read(path: &Path) -> bool {
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    opened.is_ok_and(|mut file| std::io::Read::read(&mut file, &mut [0; 1]).is_ok())
 }
 
 fn refused(attempt: impl FnOnce() -> i64) -> bool {

@@ -1,15 +1,21 @@
 //! What this machine can enforce, found out by trying: a keeper at each level tries to break every promise from inside.
 
 use super::SpareKeeper;
+use super::profiles::Plan;
 use crate::exec::{KeeperError, KeeperLink};
+use crate::sandbox::home::{Home, State};
 use crate::sandbox::support::Finding;
-use crate::sandbox::{Level, Profile, obstacles};
+use crate::sandbox::{Level, obstacles};
 
 #[derive(Clone, Debug, Default)]
 pub struct Enforcement {
     pub level: Level,
     /// What was tried from inside, at that level.
     pub findings: Vec<Finding>,
+    /// The home directory of the keeper that was tried.
+    pub home: Option<Home>,
+    /// Why that home is not private although it was to be.
+    pub home_shortfall: Option<String>,
     /// Why it is not a higher level.
     pub shortfalls: Vec<String>,
     /// What to do about shortages and missing things that kept it from a higher level.
@@ -29,33 +35,38 @@ impl Enforcement {
         self.level != Level::None && !self.may_rise
     }
 
-    /// Tries the levels in this order and takes the first one that holds. Its keeper becomes the spare one.
-    pub async fn find(&mut self, levels: &[Level], profile_at: impl Fn(Level) -> Profile, spare: &SpareKeeper) {
-        for level in levels {
-            match try_out(profile_at(*level)).await {
-                Ok((keeper, findings)) => {
-                    let broken = findings.iter().filter(|finding| !finding.held).map(|finding| &finding.promise);
-                    let broken: Vec<String> =
-                        broken.map(|promise| format!("level {level}: broken: {promise}")).collect();
-                    if broken.is_empty() {
-                        (self.level, self.findings) = (*level, findings);
-                        spare.put(keeper);
-                        break;
-                    }
-                    self.shortfalls.extend(broken);
+    /// Tries a level with a keeper. If it holds, it is the level of this machine, and its keeper becomes the spare one.
+    /// Returns whether a lower level need not be tried.
+    pub async fn try_level(&mut self, level: Level, plan: Plan, spare: &SpareKeeper) -> bool {
+        match try_out(plan).await {
+            Ok((keeper, findings)) => {
+                let broken = findings.iter().filter(|finding| !finding.held).map(|finding| &finding.promise);
+                let broken: Vec<String> = broken.map(|promise| format!("level {level}: broken: {promise}")).collect();
+                if broken.is_empty() {
+                    (self.level, self.findings) = (level, findings);
+                    self.home.clone_from(&keeper.profile().home);
+                    self.home_shortfall = keeper.home_shortfall().map(str::to_owned);
+                    spare.put(keeper);
+                    return true;
                 }
-                Err(error) if error.is_about_all_levels() => {
-                    self.shortages.extend(error.advice());
-                    self.shortfalls.push(error.to_string());
-                    break;
-                }
-                Err(error) => {
-                    self.may_rise |= error.may_pass();
-                    self.shortages.extend(error.advice().filter(|advice| !self.shortages.contains(advice)));
-                    self.shortfalls.push(format!("level {level}: {error}"));
-                }
+                self.shortfalls.extend(broken);
+            }
+            Err(error) if error.is_about_all_levels() => {
+                self.shortages.extend(error.advice());
+                self.shortfalls.push(error.to_string());
+                return true;
+            }
+            Err(error) => {
+                self.may_rise |= error.may_pass();
+                self.shortages.extend(error.advice().filter(|advice| !self.shortages.contains(advice)));
+                self.shortfalls.push(format!("level {level}: {error}"));
             }
         }
+        false
+    }
+
+    pub fn has_private_home(&self) -> bool {
+        self.home.as_ref().is_some_and(|home| home.state == State::Private)
     }
 
     /// What people can do to reach a higher level. A shortage comes first: as long as it lasts, nothing else is known.
@@ -73,8 +84,8 @@ impl Enforcement {
     }
 }
 
-async fn try_out(profile: Profile) -> Result<(KeeperLink, Vec<Finding>), KeeperError> {
-    let keeper = KeeperLink::launch(profile).await?;
+async fn try_out(plan: Plan) -> Result<(KeeperLink, Vec<Finding>), KeeperError> {
+    let keeper = KeeperLink::launch(plan.profile, plan.masks, plan.home).await?;
     let findings = keeper.probe().await?;
     Ok((keeper, findings))
 }

@@ -35,6 +35,10 @@ pub fn sandbox_in_words(settings: &Settings, found: Option<&Enforcement>) -> Str
     let writes = match settings.mode {
         Mode::Off => return format!("off, network {network}: commands run with the server's own rights"),
         Mode::ReadOnly => "commands can write their temporary directory only",
+        Mode::WorkspaceWrite if found.is_some_and(Enforcement::has_private_home) => {
+            "commands can write the scope, their temporary directory and a home of their own (the real home stays as it \
+             is), but no git hooks or agent and editor configuration"
+        }
         Mode::WorkspaceWrite => {
             "commands can write the scope, their temporary directory and tool caches, but no git hooks or agent and \
              editor configuration"

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::profiles::{Profiles, TooWeak};
+use super::profiles::{Profiles, TooWeak, WorkArea};
 use super::{Notes, SpareKeeper};
+use crate::base::size;
 use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, SessionDirectory};
+use crate::sandbox::secrets::write_settings_copies;
 use crate::sandbox::{Level, obstacles};
 
 pub const NO_TMP: &str = "failed to make the session's temporary directory";
+/// In the session's temporary directory: copies of settings for tools that cannot read their own.
+const SETTINGS: &str = ".testudo-settings";
 
 #[derive(Debug)]
 pub struct KeeperLife {
@@ -29,6 +33,8 @@ struct Generations {
     /// What the current one was made for.
     scope: Vec<PathBuf>,
     former: Vec<Arc<KeeperLink>>,
+    /// The number of the masks that they all have put up.
+    masked: u64,
 }
 
 impl KeeperLife {
@@ -42,13 +48,15 @@ impl KeeperLife {
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
-    /// read-only; it is told the level and whether the scope has changed.
+    /// read-only; it is told the level.
     pub async fn current(
         &self,
+        project: &Path,
         scope: &[PathBuf],
-        protected: impl AsyncFnOnce(Level, bool) -> Vec<PathBuf>,
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
     ) -> Result<Arc<KeeperLink>, KeeperError> {
         let mut keepers = self.keepers.lock().await;
+        self.mask_secrets(&mut keepers).await;
         // A wider scope would be out of the keeper's reach, a narrower one would be exceeded.
         let moved = keepers.scope != scope;
         if let Some(former) = keepers.current.take_if(|keeper| moved || keeper.is_dead()) {
@@ -65,9 +73,18 @@ impl KeeperLife {
             |error: &io::Error| KeeperError::Refused(format!("{NO_TMP}: {error}\nfix: {}", obstacles::TEMPORARY));
         let tmp = self.directory.temporary().map_err(no_tmp)?;
         let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
-        let mut profile = self.profiles.profile(scope, tmp, &self.spare).await.map_err(weak)?;
-        profile.protected = protected(profile.level, moved).await;
-        let keeper = Arc::new(self.spare.take_or_launch(profile).await?);
+        let area = WorkArea { project, scope, tmp, directory: self.directory.server() };
+        let mut plan = self.profiles.plan(area, &self.spare).await.map_err(weak)?;
+        let profile = &mut plan.profile;
+        profile.protected = protected(profile.level).await;
+        if profile.level == Level::Landlock {
+            profile.variables = write_settings_copies(&profile.secrets, &tmp.join(SETTINGS));
+        }
+        let wanted_home = plan.home.is_some();
+        let keeper = Arc::new(self.spare.take_or_launch(plan).await?);
+        if let Some(reason) = keeper.home_shortfall().filter(|_| wanted_home) {
+            self.profiles.homes().abandon(reason).await;
+        }
         keeper.count_in(self.profiles.totals());
         scope.clone_into(&mut keepers.scope);
         Ok(keepers.current.insert(keeper).clone())
@@ -93,13 +110,49 @@ impl KeeperLife {
         }
     }
 
-    /// Hides secrets that did not exist when their keeper was made.
-    pub async fn hide_new_secrets(&self) {
-        let keepers = self.keepers.lock().await;
+    /// Puts up what has become secret, or shows something else, since the keepers were made. It costs a few dozen system
+    /// calls if nothing has. A keeper that cannot follow makes way for a new one.
+    async fn mask_secrets(&self, keepers: &mut Generations) {
+        if keepers.current.is_none() && keepers.former.is_empty() || self.level() == Level::None {
+            return;
+        }
+        let masks = self.profiles.secrets().now();
+        if masks.number == keepers.masked {
+            return;
+        }
+        keepers.masked = masks.number;
+        let mut outdated = false;
         for keeper in keepers.current.iter().chain(&keepers.former) {
-            if let Err(error) = keeper.hide_new_secrets().await {
-                tracing::warn!(%error, "new credential files could not be hidden");
+            let current = keepers.current.as_ref().is_some_and(|current| Arc::ptr_eq(current, keeper));
+            match keeper.mask(&masks.all).await {
+                Ok(followed) => outdated |= current && !followed,
+                Err(error) => {
+                    tracing::warn!(%error, "new credential files could not be hidden");
+                    outdated |= current;
+                }
             }
+        }
+        if outdated {
+            keepers.former.extend(keepers.current.take());
+        }
+    }
+
+    /// While commands run: hides new secrets from them, and closes a home that is full.
+    pub async fn look_after(&self) {
+        let mut keepers = self.keepers.lock().await;
+        self.mask_secrets(&mut keepers).await;
+        let Some(keeper) = keepers.current.clone() else { return };
+        drop(keepers);
+        let Some(lease) = keeper.home() else { return };
+        let limit = self.profiles.settings().limits.home;
+        if self.profiles.homes().measure(lease).await.is_some_and(|bytes| bytes > limit) {
+            let closed = keeper.close_home().await;
+            self.notes.add(format!(
+                "the private home of this project is full (sandbox.limits.home is {}) and {}; the person can empty it with: \
+                 testudo home --reset",
+                size::text(limit),
+                if closed.is_ok() { "read-only from now on" } else { "will be read-only soon" },
+            ));
         }
     }
 

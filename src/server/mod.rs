@@ -6,7 +6,8 @@
 //! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
 //!   wait for an answer.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
-//!   [`KeeperLife`] makes and replaces keepers, [`NameWatch`] looks after protected names.
+//!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
+//!   secret now, [`NameWatch`] looks after protected names.
 
 mod activity;
 mod asker;
@@ -16,9 +17,11 @@ pub mod command;
 mod context;
 mod disk_watch;
 mod enforcement;
+mod homes;
 mod hung_mounts;
 mod ids;
 mod instructions;
+mod keep_change;
 mod keeper_life;
 mod name_watch;
 mod notes;
@@ -29,9 +32,11 @@ mod protected_names;
 mod questions;
 mod record;
 mod roots;
+mod running_commands;
+mod scope_watch;
+mod secrets;
 mod server;
 mod session;
-mod shared_walks;
 mod spare_keeper;
 mod tasks;
 mod tool_entry;
@@ -45,6 +50,7 @@ pub use clients::Clients;
 pub use command::Command;
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
+pub use homes::Homes;
 pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
@@ -58,6 +64,7 @@ pub use protected_names::ProtectedNames;
 pub use questions::{Approver, PATIENCE, Question, Questions, Settled, TooLate};
 pub use record::CallRecord;
 pub use roots::Roots;
+pub use secrets::Secrets;
 pub use server::{CallError, Server};
 pub use session::{Session, StoredOutput};
 pub use spare_keeper::SpareKeeper;

@@ -6,26 +6,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::{Enforcement, SpareKeeper};
+use super::{Enforcement, Homes, Secrets, SpareKeeper};
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
-use crate::exec::Totals;
-use crate::files::real_directory;
+use crate::exec::{HomeLease, ServerDirectory, Totals};
+use crate::files::{self, real_directory};
+use crate::policy::Overlaid;
+use crate::sandbox::home::{Home, State, aliases};
 use crate::sandbox::profile::Sockets;
-use crate::sandbox::settings::{Switch, WantedLevel};
-use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches, secrets};
+use crate::sandbox::secrets::{Finder, Stamped};
+use crate::sandbox::settings::{HomeMode, Switch, WantedLevel};
+use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches};
 
 #[derive(Debug)]
 pub struct Profiles {
     settings: Settings,
     /// Directories that stay visible whatever the sandbox hides around them.
     visible: Vec<PathBuf>,
-    /// Our own files, which no command may read.
-    own: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
-    places: OnceLock<Places>,
+    /// Tool caches, which can only be known by looking at the disk.
+    caches: OnceLock<Vec<PathBuf>>,
+    secrets: Secrets,
+    homes: Homes,
     /// What was found out last, and when.
     found: Mutex<Option<(Instant, Arc<Enforcement>)>>,
     /// Held while a keeper tries the machine out.
@@ -36,11 +40,25 @@ pub struct Profiles {
 /// A machine that could not hold the sandbox is tried again, at most this often.
 const BETWEEN_TRIALS: Duration = Duration::from_secs(1);
 
-/// Directories that can only be known by looking at the disk.
+/// Where a keeper's commands work.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkArea<'a> {
+    /// Without symbolic links. The layer of a private home belongs to it.
+    pub project: &'a Path,
+    pub scope: &'a [PathBuf],
+    /// The session's temporary directory, as the host sees it.
+    pub tmp: &'a Path,
+    /// Where a home may lie that is not kept.
+    pub directory: &'a ServerDirectory,
+}
+
+/// Everything that a keeper is made from.
 #[derive(Debug)]
-struct Places {
-    caches: Vec<PathBuf>,
-    secrets: Vec<PathBuf>,
+pub struct Plan {
+    pub profile: Profile,
+    /// The profile's secrets, as they were when the plan was made.
+    pub masks: Arc<Vec<Stamped>>,
+    pub home: Option<Arc<HomeLease>>,
 }
 
 /// Why commands are refused on this machine.
@@ -65,18 +83,23 @@ impl Profiles {
     pub fn new(config: &Config, directory: Option<&Path>) -> Self {
         let launch = &config.directories.launch_dir;
         let roots = config.cwd_roots.iter().filter_map(|root| real_directory(&launch.join(root)).ok());
-        let own = config
-            .secret_files()
-            .chain([&config.cache_dir, &config.state_dir])
-            .chain(&config.control_dirs)
-            .map(PathBuf::as_path)
-            .chain(directory);
+        let environment = config.environment.clone();
+        let home = home(&environment);
+        let own = config.secret_files().chain([&config.cache_dir, &config.state_dir]).chain(&config.control_dirs);
+        let reveal = config.sandbox.reveal.iter().map(|path| expand(path, home));
+        let finder = Finder {
+            home: home.map(Path::to_owned),
+            own: own.map(PathBuf::as_path).chain(directory).map(Path::to_owned).collect(),
+            reveal: reveal.collect(),
+            environment: environment.clone(),
+        };
         Self {
             settings: config.sandbox.clone(),
             visible: roots.chain([launch.clone()]).collect(),
-            own: own.filter_map(|path| path.canonicalize().ok()).collect(),
-            environment: config.environment.clone(),
-            places: OnceLock::new(),
+            environment,
+            caches: OnceLock::new(),
+            secrets: Secrets::new(finder),
+            homes: Homes::new(&config.state_dir),
             found: Mutex::default(),
             trying: tokio::sync::Mutex::default(),
             totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
@@ -88,13 +111,46 @@ impl Profiles {
         &self.totals
     }
 
+    /// What is secret now.
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Secrets that the file tools must not touch either.
+    pub fn secrets_for_files(&self, directories: &[PathBuf]) -> files::Secrets {
+        match self.settings.mode {
+            Mode::Off => files::Secrets::default(),
+            Mode::ReadOnly | Mode::WorkspaceWrite => self.secrets.for_files(directories),
+        }
+    }
+
+    /// The home directory and the layer over it, if commands in this project have a home of their own.
+    pub fn overlaid(&self, project: &Path) -> Option<Overlaid> {
+        let found = self.enforcement_so_far();
+        let private = found.is_none_or(|found| found.has_private_home());
+        if self.settings.mode != Mode::WorkspaceWrite || self.settings.home != HomeMode::Private || !private {
+            return None;
+        }
+        let real = |path: &Path| if mounts::answers(path) { path.canonicalize().ok() } else { None };
+        let home = real(home(&self.environment)?)?;
+        Some(Overlaid { home, upper: self.homes.upper(&real(project)?)? })
+    }
+
+    pub fn homes(&self) -> &Homes {
+        &self.homes
+    }
+
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
     /// What holds on this machine, tried out on first use with a keeper for that scope. A success is final. A failure is
     /// not: the limit or the shortage behind it may be gone when the next command comes.
-    pub async fn enforcement(&self, scope: &[PathBuf], tmp: &Path, spare: &SpareKeeper) -> Arc<Enforcement> {
+    pub async fn enforcement(&self, area: WorkArea<'_>, spare: &SpareKeeper) -> Arc<Enforcement> {
+        self.enforcement_with(area, spare, Wanted::Home).await
+    }
+
+    async fn enforcement_with(&self, area: WorkArea<'_>, spare: &SpareKeeper, wanted: Wanted) -> Arc<Enforcement> {
         if let Some(found) = self.still_valid() {
             return found;
         }
@@ -103,14 +159,17 @@ impl Profiles {
             return found;
         }
         let mut found = Enforcement::default();
-        match (self.settings.mode, self.settings.level) {
-            (Mode::Off, _) => {}
-            (_, WantedLevel::Auto) => {
-                found.find(&[Level::Full, Level::Landlock], |level| self.profile_at(level, scope, tmp), spare).await;
-            }
+        let levels: &[Level] = match (self.settings.mode, self.settings.level) {
+            (Mode::Off, _) => &[],
+            (_, WantedLevel::Auto) => &[Level::Full, Level::Landlock],
             (_, WantedLevel::Landlock) => {
                 found.shortfalls.push("level full: not tried, sandbox.level is landlock".to_owned());
-                found.find(&[Level::Landlock], |level| self.profile_at(level, scope, tmp), spare).await;
+                &[Level::Landlock]
+            }
+        };
+        for level in levels {
+            if found.try_level(*level, self.plan_at(*level, area, wanted).await, spare).await {
+                break;
             }
         }
         self.remember(found)
@@ -139,22 +198,51 @@ impl Profiles {
         self.found.locked().as_ref().map(|(_, found)| found.clone())
     }
 
-    /// What a keeper for this scope is restricted to; refused when the machine offers less than was asked for.
-    pub async fn profile(&self, scope: &[PathBuf], tmp: &Path, spare: &SpareKeeper) -> Result<Profile, TooWeak> {
-        let found = self.enforcement(scope, tmp, spare).await;
+    /// What a keeper for this scope is made from; refused when the machine offers less than was asked for.
+    pub async fn plan(&self, area: WorkArea<'_>, spare: &SpareKeeper) -> Result<Plan, TooWeak> {
+        self.plan_with(area, spare, Wanted::Home).await
+    }
+
+    /// The same, for a keeper whose commands see the home as the person left it and cannot write it.
+    pub async fn plan_without_own_home(&self, area: WorkArea<'_>, spare: &SpareKeeper) -> Result<Plan, TooWeak> {
+        self.plan_with(area, spare, Wanted::ReadOnlyHome).await
+    }
+
+    async fn plan_with(&self, area: WorkArea<'_>, spare: &SpareKeeper, wanted: Wanted) -> Result<Plan, TooWeak> {
+        let found = self.enforcement_with(area, spare, wanted).await;
         if self.settings.mode != Mode::Off && found.level < self.settings.minimum {
             let (level, minimum) = (found.level, self.settings.minimum);
             return Err(TooWeak { level, minimum, shortfalls: found.shortfalls.clone(), fixes: found.fixes() });
         }
-        Ok(self.profile_at(found.level, scope, tmp))
+        Ok(self.plan_at(found.level, area, wanted).await)
     }
 
-    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path) -> Profile {
-        let places = self.places();
-        let (writable, own) = match self.settings.mode {
-            Mode::WorkspaceWrite => (outermost(scope.iter().chain(&places.caches)), scope.to_vec()),
+    async fn plan_at(&self, level: Level, area: WorkArea<'_>, wanted: Wanted) -> Plan {
+        let masks = if self.settings.mode == Mode::Off { Arc::default() } else { self.secrets.now().all };
+        let mut profile = self.profile_at(level, area.scope, area.tmp, &masks);
+        let mut lease = None;
+        if wanted == Wanted::Home
+            && self.settings.mode == Mode::WorkspaceWrite
+            && self.settings.home == HomeMode::Private
+            && let Some(home) = &mut profile.home
+        {
+            let temporary = || area.directory.temporary_layer();
+            lease = self.homes.lease(area.project, home, &profile.secrets, temporary).await;
+            home.layer = lease.as_ref().map(|lease| lease.directory().to_owned());
+        }
+        if profile.home.is_none() {
+            profile.settle_home(State::Bare);
+        }
+        Plan { profile, masks, home: lease }
+    }
+
+    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path, masks: &[Stamped]) -> Profile {
+        let (writable, caches) = match self.settings.mode {
+            Mode::WorkspaceWrite => (outermost(scope.iter()), self.caches().clone()),
             Mode::ReadOnly | Mode::Off => (Vec::new(), Vec::new()),
         };
+        let private_tmp = Profile::can_have_private_tmp(level, scope);
+        let secrets = masks.iter().map(|stamped| stamped.mask.clone()).collect();
         let sockets = &self.settings.sockets;
         Profile {
             level,
@@ -163,14 +251,18 @@ impl Profiles {
                 (Switch::Off, true) => Network::Loopback,
                 (Switch::Off, false) => Network::Off,
             },
-            private_tmp: Profile::can_have_private_tmp(level, scope),
+            private_tmp,
             read_only: self.settings.mode == Mode::ReadOnly,
+            home: (level == Level::Full).then(|| self.home_seen(scope, private_tmp)).flatten(),
             writable,
-            scope: own,
+            scope: if self.settings.mode == Mode::WorkspaceWrite { scope.to_vec() } else { Vec::new() },
+            caches,
             visible: self.visible.iter().chain(scope).cloned().collect(),
             tmp: tmp.to_owned(),
             protected: Vec::new(),
-            secrets: places.secrets.clone(),
+            secrets,
+            silent: if level == Level::Landlock { mounts::silent() } else { Vec::new() },
+            variables: Vec::new(),
             sockets: if sockets.iter().any(|socket| socket == "*") {
                 Sockets::All
             } else {
@@ -180,35 +272,45 @@ impl Profiles {
         }
     }
 
-    /// Secrets inside these directories. The file tools do not read them either.
-    pub fn secrets_in(&self, directories: &[PathBuf]) -> Vec<PathBuf> {
-        if self.settings.mode == Mode::Off {
-            return Vec::new();
+    /// The home directory, if sessions with this scope can see it through an overlay. A home in scope is not private: the
+    /// person has chosen to let commands write it.
+    fn home_seen(&self, scope: &[PathBuf], private_tmp: bool) -> Option<Home> {
+        let path = home(&self.environment).filter(|home| mounts::answers(home))?;
+        let path = path.canonicalize().ok().filter(|home| home.is_dir())?;
+        let hides_tmp = private_tmp && Path::new("/tmp").starts_with(&path);
+        if path == Path::new("/") || hides_tmp || scope.iter().any(|directory| path.starts_with(directory)) {
+            return None;
         }
-        let inside = |secret: &&PathBuf| directories.iter().any(|directory| secret.starts_with(directory));
-        self.places().secrets.iter().filter(inside).cloned().collect()
+        Some(Home { aliases: aliases(&path), path, ..Home::default() })
     }
 
-    fn places(&self) -> &Places {
-        self.places.get_or_init(|| {
-            let home = self.home();
+    fn caches(&self) -> &Vec<PathBuf> {
+        self.caches.get_or_init(|| {
             let variable = |name: &str| variable(&self.environment, name);
-            Places {
-                caches: caches::directories(&self.settings.caches, home, variable),
-                secrets: secrets::paths(home, &self.own),
-            }
+            caches::directories(&self.settings.caches, home(&self.environment), variable)
         })
     }
 
-    fn home(&self) -> Option<&Path> {
-        variable(&self.environment, "HOME").map(Path::new).filter(|home| home.is_absolute())
-    }
-
     fn expand(&self, path: &str) -> PathBuf {
-        match (Path::new(path).strip_prefix("~"), self.home()) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => PathBuf::from(path),
-        }
+        expand(path, home(&self.environment))
+    }
+}
+
+/// Whether a keeper gets a private home, where the settings say so.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wanted {
+    Home,
+    ReadOnlyHome,
+}
+
+fn home(environment: &[(OsString, OsString)]) -> Option<&Path> {
+    variable(environment, "HOME").map(Path::new).filter(|home| home.is_absolute())
+}
+
+fn expand(path: &str, home: Option<&Path>) -> PathBuf {
+    match (Path::new(path).strip_prefix("~"), home) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
     }
 }
 

@@ -1,8 +1,9 @@
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::keeper_life::NO_TMP;
+use super::profiles::WorkArea;
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
@@ -73,7 +74,7 @@ impl Server {
             initial,
             login: tokio::sync::OnceCell::new(),
             spare: Arc::default(),
-            names: Arc::new(ProtectedNames::new(&config.sandbox)),
+            names: Arc::new(ProtectedNames::new(&config)),
             clients: Arc::default(),
             kept,
             audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(&config))),
@@ -137,8 +138,11 @@ impl Server {
                 home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
             };
             let directory = self.directory.session();
-            let profile = self.profiles.profile(&[], directory.temporary().ok()?, &self.spare).await.ok()?;
-            let keeper = KeeperLink::launch(profile).await.ok()?;
+            let tmp = directory.temporary().ok()?;
+            let area = WorkArea { project: Path::new("/"), scope: &[], tmp, directory: &self.directory };
+            // Not with the project's own home: what a command planted there must not become the server's environment.
+            let plan = self.profiles.plan_without_own_home(area, &self.spare).await.ok()?;
+            let keeper = KeeperLink::launch(plan.profile, plan.masks, plan.home).await.ok()?;
             Some(login.extend(&keeper, server, settings).await)
         };
         self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;
@@ -146,15 +150,22 @@ impl Server {
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
     pub async fn self_test(&self) -> Arc<Enforcement> {
-        let scope = self.workplace(&[]).directories;
+        let workplace = self.workplace(&[]);
+        let (project, scope) = (workplace.real_project().await, workplace.directories);
         let directory = self.directory.session();
         let found = match directory.temporary() {
-            Ok(tmp) => self.profiles.enforcement(&scope, tmp, &self.spare).await,
+            Ok(tmp) => {
+                let area = WorkArea { project: &project, scope: &scope, tmp, directory: &self.directory };
+                self.profiles.enforcement(area, &self.spare).await
+            }
             Err(error) => {
                 let reason = format!("{NO_TMP}: {error}");
                 self.profiles.remember(Enforcement::untested(reason, obstacles::TEMPORARY))
             }
         };
+        if let Some(reason) = &found.home_shortfall {
+            self.profiles.homes().abandon(reason).await;
+        }
         self.spare.end();
         // The level may still rise. What a session needs to know then is looked up when its keeper is made.
         if found.is_final() {
@@ -254,6 +265,7 @@ impl Server {
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
             replaceable: workplace.directories.clone(),
+            overlaid: self.profiles.overlaid(&workplace.project_dir),
             keeps_approvals: !workplace.contains(&self.config.state_dir),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
             protected: self.names.names().clone(),
@@ -271,7 +283,7 @@ impl Server {
             environment: self.environment(),
             deny: self.config.files.deny.clone(),
             profiles: self.profiles.clone(),
-            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone(), notes.clone())),
+            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone())),
             keepers,
             notes,
             approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
@@ -312,7 +324,7 @@ async fn follow_up(context: &Context, result: &mut Result<ToolOutput, Stop>) {
         if matches!(result, Err(Stop::Ask(_))) {
             continue;
         }
-        lines.extend(session.follow_up().await.iter().map(|note| format!("[sandbox: {note}]")));
+        lines.extend(session.follow_up(context).await.iter().map(|note| format!("[sandbox: {note}]")));
         for (id, exit_code) in session.tasks().newly_ended(|id| !context.has_started(id)) {
             lines.push(format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
         }

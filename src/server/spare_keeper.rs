@@ -1,8 +1,8 @@
 use std::sync::Mutex;
 
+use super::profiles::Plan;
 use crate::base::locks::LockExt;
 use crate::exec::{KeeperError, KeeperLink};
-use crate::sandbox::Profile;
 
 /// The keeper that the self-test made. The first session takes it if its profile is the same, which saves a launch.
 #[derive(Debug, Default)]
@@ -14,11 +14,11 @@ impl SpareKeeper {
     }
 
     /// The spare one if it lives and has that profile, else a new one.
-    pub async fn take_or_launch(&self, profile: Profile) -> Result<KeeperLink, KeeperError> {
+    pub async fn take_or_launch(&self, plan: Plan) -> Result<KeeperLink, KeeperError> {
         let spare = self.0.locked().take();
-        match spare.filter(|spare| **spare.profile() == profile && !spare.is_dead()) {
+        match spare.filter(|spare| spare.was_made_for(&plan.profile) && !spare.is_dead()) {
             Some(spare) => Ok(spare),
-            None => KeeperLink::launch(profile).await,
+            None => KeeperLink::launch(plan.profile, plan.masks, plan.home).await,
         }
     }
 

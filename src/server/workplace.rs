@@ -52,6 +52,13 @@ impl Workplace {
         real
     }
 
+    /// The project directory with links resolved.
+    pub async fn real_project(&self) -> PathBuf {
+        let resolve =
+            async || if answers(&self.project_dir).await { self.project_dir.canonicalize().ok() } else { None };
+        resolve().await.unwrap_or_else(|| self.project_dir.clone())
+    }
+
     /// The path relative to the directory of the scope that it lies in, whether it is given with links resolved or not.
     pub fn below(&self, path: &Path) -> Option<PathBuf> {
         let directories = self.directories.iter().cloned().chain(self.resolved());

@@ -100,6 +100,22 @@ fn a_mount_that_hangs_later_does_no_harm_either() {
     });
 }
 
+/// Secrets are looked for in the home before each command.
+#[test]
+fn a_mount_in_the_home_does_no_harm_when_it_hangs() {
+    for user in User::all() {
+        for (level, place) in [("auto", "net"), ("auto", ".config"), ("landlock", ".config")] {
+            let mut scene = Scene::new(*user, &format!("../home/{place}"), level);
+            assert_eq!(scene.client.bash("echo ran").stdout(), "ran\n");
+            scene.hang();
+            assert_eq!(scene.client.bash("echo ran").stdout(), "ran\n");
+            let other = scene.client.call("bash", json!({"command": "echo ran", "session": "other"}));
+            assert_eq!(other.stdout(), "ran\n", "{level} {place}");
+            scene.client.call("view", json!({"path": "code.txt"})).ok();
+        }
+    }
+}
+
 #[test]
 fn a_command_that_touches_a_hung_mount_keeps_its_timeout() {
     everywhere(|scene| {

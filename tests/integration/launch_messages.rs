@@ -139,11 +139,12 @@ fn started_in_the_root_directory_a_denial_names_what_is_missing() {
             std::fs::write(&config, format!("[sandbox]\nlevel = \"{level}\"\ncaches = []\n")).unwrap();
             let (config, script) = (config.to_str().unwrap(), r#"cd / && exec "$@""#);
             let mut server = launched(&world, *user, script, &["--config", config]);
-            let said = server.bash("touch ~/new").ok();
+            let touch = format!("touch {}/new", world.outside().display());
+            let said = server.bash(&touch).ok();
             assert!(said.contains("no project was named (--project-dir names one)"), "{level} [{user:?}]: {said}");
             assert!(!said.contains("mode read-only"), "{said}");
             let mut server = launched(&world, *user, script, &["--config", config, "--sandbox", "read-only"]);
-            let said = server.bash("touch ~/new").ok();
+            let said = server.bash(&touch).ok();
             assert!(said.contains("cannot be written in mode read-only (--sandbox)"), "{level} [{user:?}]: {said}");
         }
     }

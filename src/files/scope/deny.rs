@@ -2,14 +2,15 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
+use super::Secrets;
+
 /// What is out of bounds, together with everything below it: the globs of `--deny-dir`, and secrets that lie in the
 /// scope.
 #[derive(Clone, Debug, Default)]
 pub struct DenyGlobs {
     patterns: Vec<Pattern>,
     set: GlobSet,
-    /// As the kernel knows them.
-    secrets: Vec<PathBuf>,
+    secrets: Secrets,
 }
 
 #[derive(Clone, Debug)]
@@ -41,12 +42,12 @@ impl DenyGlobs {
             }
         }
         let set = set.build().map_err(|error| error.to_string())?;
-        Ok(Self { patterns, set, secrets: Vec::new() })
+        Ok(Self { patterns, set, secrets: Secrets::default() })
     }
 
     /// Adds the secrets, which commands may not read either.
     #[must_use]
-    pub fn and_secrets(self, secrets: Vec<PathBuf>) -> Self {
+    pub fn and_secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
@@ -59,9 +60,7 @@ impl DenyGlobs {
         if self.is_empty() {
             return None;
         }
-        // A root inside a secret directory was configured by the operator, who may allow it.
-        let secret = self.secrets.iter().find(|secret| path.starts_with(secret) && secret.starts_with(root));
-        if let Some(secret) = secret {
+        if let Some(secret) = self.secrets.hiding(root, path) {
             return secret.to_str().or(Some("secrets"));
         }
         path.ancestors().find_map(|part| {
@@ -76,7 +75,11 @@ impl DenyGlobs {
 
     /// Whether this path itself is denied. The caller must have checked the directories above it, as a walk does.
     pub fn denies_name(&self, path: &Path) -> bool {
-        !self.is_empty() && (self.set.is_match(path) || self.secrets.iter().any(|secret| secret == path))
+        !self.is_empty() && (self.set.is_match(path) || self.secrets.hiding(Path::new("/"), path).is_some())
+    }
+
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 }
 

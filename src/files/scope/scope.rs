@@ -118,9 +118,10 @@ impl Scope {
     fn check_denied(&self, requested: &RequestedPath, root: &Root, below: &Path) -> Result<(), FileError> {
         let (deny, names) = (&self.inner.deny, root.names().join(below));
         let by_agent_name = deny.pattern_for(root.path(), &names.agent);
-        let Some(pattern) = by_agent_name.or_else(|| deny.pattern_for(root.real(), &names.real)) else {
-            return Ok(());
-        };
+        let by_name = by_agent_name.or_else(|| deny.pattern_for(root.real(), &names.real));
+        // What exists is checked by identity too: a secret may have been moved or linked.
+        let by_identity = || deny.secrets().is_one_by_identity(root.directory(), below).then_some("secrets");
+        let Some(pattern) = by_name.or_else(by_identity) else { return Ok(()) };
         Err(FileError::Denied {
             path: requested.text().to_owned(),
             pattern: pattern.to_owned(),

@@ -161,7 +161,11 @@ impl<'a> Walk<'a> {
                 if entry.depth() == 0 {
                     return true;
                 }
-                if entry.file_name() == OsStr::new(".git") || names.is_denied_below(&deny, below) || !answers(entry) {
+                if entry.file_name() == OsStr::new(".git")
+                    || names.is_denied_below(&deny, below)
+                    || !answers(entry)
+                    || deny.secrets().is_found(entry.ino(), entry.path())
+                {
                     return false;
                 }
                 let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());

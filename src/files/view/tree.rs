@@ -107,6 +107,7 @@ impl Drawing<'_> {
             if dots
                 || HIDDEN.iter().any(|hidden| name == *hidden)
                 || self.top.names().is_denied_below(self.deny, &below.join(&name))
+                || self.deny.secrets().is_found(Some(entry.ino()), &self.top.real().join(below).join(&name))
             {
                 continue;
             }

@@ -2,8 +2,8 @@
 //!
 //! | from | to | message |
 //! |---|---|---|
-//! | server | guard | [`GuardRequest`], with a memory file |
-//! | guard | server | [`DONE`], [`Failed`] |
+//! | server | guard | [`GuardRequest`], with a memory file and descriptors |
+//! | guard | server | [`HomeReport`], [`DONE`], [`Failed`] |
 //! | server | keeper | [`KeeperRequest`], with descriptors |
 //! | keeper | server | [`READY`], [`Failed`], [`KeeperNote`], [`SessionUsage`] |
 //! | server | reaper | [`Order`] |
@@ -14,6 +14,7 @@
 
 mod failed;
 mod guard_request;
+mod home_report;
 mod keeper_note;
 mod keeper_request;
 mod reaper_messages;
@@ -22,6 +23,7 @@ mod start;
 
 pub use failed::Failed;
 pub use guard_request::GuardRequest;
+pub use home_report::HomeReport;
 pub use keeper_note::KeeperNote;
 pub use keeper_request::{Excess, KeeperRequest, LONGEST_REQUEST, MOST_DESCRIPTORS, StartDescriptors};
 pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};

@@ -162,13 +162,15 @@ impl Judge<'_> {
     fn is_replaceable(&self, program: &Program) -> bool {
         let named = self.lookup.find(&program.written).filter(|_| !program.is_path());
         let inside = |file: &PathBuf| self.scene.replaceable.iter().any(|directory| file.starts_with(directory));
-        named.iter().chain(&program.files).any(inside)
+        let layer = self.scene.overlaid.as_ref();
+        let in_layer = |file: &PathBuf| layer.is_some_and(|layer| self.lookup.is_in_layer(file, layer));
+        named.iter().chain(&program.files).any(|file| inside(file) || in_layer(file))
     }
 
     /// The file that the program's name means by the server's `PATH`, if bash might find another one: because the session
     /// has a `PATH` of its own, or because commands can write a directory that comes first.
     fn pinned(&mut self, program: &Program, what: &str) -> Option<String> {
-        let certain = self.scene.usual_path && !self.lookup.can_be_shadowed(&program.written, &self.scene.replaceable);
+        let certain = self.scene.usual_path && !self.lookup.can_be_shadowed(&program.written, self.scene);
         if program.is_path() || certain {
             return None;
         }

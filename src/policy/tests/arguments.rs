@@ -69,6 +69,24 @@ fn a_program_that_commands_can_replace_is_asked_about() {
 }
 
 #[test]
+fn a_program_that_a_command_put_into_the_home_is_asked_about() {
+    let rules = settings(&["home-tool", "home-planted", "timeout"], &[], &[]);
+    let overlaid = Overlaid { home: "/home/me".into(), upper: "/state/upper".into() };
+    let scene = Scene { overlaid: Some(overlaid), ..Scene::in_project(Path::new("/p")) };
+    for (text, verdict) in [
+        ("home-tool x", Allow),
+        ("home-planted x", Ask),
+        ("timeout 5 home-tool", Allow),
+        ("timeout 5 home-planted", Ask),
+        ("/home/me/bin/home-planted", Ask),
+    ] {
+        let action = RunCommand { command: text.to_owned(), cwd: "/p".into(), search_path: None, description: None };
+        let judgement = Policy::new(&rules).unwrap().judge(&action.subject(), &scene, &Table);
+        assert_eq!(judgement.verdict, verdict, "{text}: {:?}", judgement.reason);
+    }
+}
+
+#[test]
 fn builtins_that_touch_nothing_need_no_rule() {
     check(
         &settings(&["ls"], &[], &["pwd"]),

@@ -18,16 +18,25 @@ const BASE: &[&str] =
 
 /// A machine with the usual programs in /usr/bin, where /bin is a link to /usr/bin. Of the links in the project /p, two lead out
 /// of it and one to a protected name.
+/// `home-tool` is in the home of the person, and `home-planted` is what a command put there.
 /// `venv-tool` is in a directory of the project that is in the `PATH`, but behind the others.
 struct Table;
 
 impl ProgramLookup for Table {
     fn find(&self, name: &str) -> Option<PathBuf> {
-        let directory = if name.starts_with("venv") { "/p/.venv/bin" } else { "/usr/bin" };
+        let directory = match name {
+            name if name.starts_with("venv") => "/p/.venv/bin",
+            name if name.starts_with("home") => "/home/me/bin",
+            _ => "/usr/bin",
+        };
         (!name.starts_with("missing")).then(|| Path::new(directory).join(name))
     }
 
-    fn can_be_shadowed(&self, name: &str, _: &[PathBuf]) -> bool {
+    fn is_in_layer(&self, file: &Path, layer: &Overlaid) -> bool {
+        file.strip_prefix(&layer.home).is_ok_and(|below| below.to_string_lossy().ends_with("-planted"))
+    }
+
+    fn can_be_shadowed(&self, name: &str, _: &Scene) -> bool {
         name.starts_with("missing")
     }
 

@@ -6,7 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::CWD;
-use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree};
+use rustix::mount::{
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_change, mount_remount, move_mount, open_tree,
+    unmount,
+};
 
 pub const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 /// Ignores set-id bits and device nodes.
@@ -44,6 +47,16 @@ pub fn set_at(path: &Path, attributes: u64, recursive: bool) -> io::Result<()> {
 pub fn mount_new(kind: &str, path: &Path, flags: MountFlags, options: &str) -> io::Result<()> {
     let options = std::ffi::CString::new(options)?;
     Ok(mount(kind, path, kind, flags, options.as_c_str())?)
+}
+
+/// Gives the file system at a path other flags. The kernel also forgets the names it has looked up there.
+pub fn remount(path: &Path, flags: MountFlags) -> io::Result<()> {
+    Ok(mount_remount(path, flags, c"")?)
+}
+
+/// Takes away the uppermost mount at a path.
+pub fn detach(path: &Path) -> io::Result<()> {
+    Ok(unmount(path, UnmountFlags::DETACH)?)
 }
 
 fn set(directory: impl AsFd, path: &std::ffi::CStr, flags: i32, attributes: u64) -> io::Result<()> {

@@ -136,7 +136,7 @@ mod tests {
             writable: vec!["/p".into(), "/cache".into()],
             scope: vec!["/p".into()],
             tmp: "/t".into(),
-            secrets: vec!["/p/.gnupg".into()],
+            secrets: vec![crate::sandbox::secrets::Mask::hidden("/p/.gnupg".into())],
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),
             ..Profile::default()
         };

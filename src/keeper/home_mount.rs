@@ -1,0 +1,191 @@
+//! The guard's part in a session's own home: a child process enters or creates the namespace in which the overlay is
+//! mounted, and sends clones of the mount back. The child is needed because a process that has entered a namespace cannot
+//! come back.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::packets;
+use super::processes::{self, Forked};
+use super::protocol::{Failed, HomeReport};
+use crate::sandbox::home::{Home, State, namespace};
+use crate::sandbox::namespaces::{self, NamespaceHandles};
+use crate::sandbox::secrets::Mask;
+use crate::sandbox::{Doing, Failure, Profile};
+
+/// The home of one keeper, as the guard knows it.
+#[derive(Default)]
+pub struct HomeMount {
+    /// For the keeper to attach.
+    pub clones: Vec<OwnedFd>,
+    pub namespaces: Option<NamespaceHandles>,
+}
+
+/// Gets the overlay for a keeper: from the namespaces of an earlier one, if the server sent them, or a new one. Returns
+/// what the server has to know. The profile says afterwards what became of the home.
+pub fn obtain(profile: &mut Profile, given: Option<NamespaceHandles>) -> (HomeMount, Option<HomeReport>) {
+    let Some(home) = profile.home.clone() else { return (HomeMount::default(), None) };
+    if home.layer.is_none() {
+        // Tool caches have to be there before the overlay shows them.
+        profile.settle_home(State::ReadOnly);
+    }
+    let is_new = given.is_none();
+    let made = match given {
+        Some(namespaces) => enter(&namespaces, profile, &home)
+            .map(|clones| (HomeMount { clones, namespaces: Some(namespaces) }, State::Private, None)),
+        None => create(profile, &home),
+    };
+    let (mut mount, mut state, mut reason) =
+        made.unwrap_or_else(|failure| (HomeMount::default(), State::Bare, Some(failure.to_string())));
+    profile.settle_home(state);
+    if let (Some(namespaces), State::ReadOnly, Some(_)) = (&mount.namespaces, state, &reason) {
+        // The layer was refused, so the caches are needed after all.
+        match enter(namespaces, profile, &home) {
+            Ok(clones) => mount.clones = clones,
+            Err(failure) => {
+                (state, reason) = (State::Bare, Some(failure.to_string()));
+                profile.settle_home(state);
+            }
+        }
+    }
+    (mount, Some(HomeReport { state, is_new, reason: reason.unwrap_or_default() }))
+}
+
+/// The descriptors that a server needs to give the same home to another keeper.
+pub fn handles(mount: &HomeMount) -> Vec<BorrowedFd<'_>> {
+    mount.namespaces.as_ref().map(NamespaceHandles::descriptors).map(Vec::from).unwrap_or_default()
+}
+
+/// Puts up masks as they are now, for all sessions that share the home.
+pub fn refresh(namespaces: &NamespaceHandles, home: &Home, masks: &[Mask]) -> Result<(), Failure> {
+    namespaces.enter()?;
+    namespace::refresh(home, masks, &[])
+}
+
+/// Makes the home read-only for all sessions that share it.
+pub fn close(namespaces: &NamespaceHandles) -> Result<(), Failure> {
+    namespaces.enter()?;
+    namespace::make_read_only()
+}
+
+/// Does something in a child process, which may enter namespaces, and returns its result.
+pub fn in_child(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    let (ours, theirs) = pair()?;
+    let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
+        Forked::Child => {
+            if let Err(failure) = work() {
+                packets::send(&theirs, failure.to_string().as_bytes());
+            }
+            processes::exit(0)
+        }
+        Forked::Parent { child } => child,
+    };
+    drop(theirs);
+    let mut buffer = [0; 1024];
+    let (count, _) = packets::receive(&ours, &mut buffer).doing(|| "hear from the home".to_owned())?;
+    processes::wait_for(child);
+    if count == 0 {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&buffer[..count]).into_owned();
+    Err(io::Error::other(reason)).doing(|| "refresh the home".to_owned())
+}
+
+/// From the child: it is in its own namespaces.
+const MOVED: &[u8] = b"moved";
+
+type Made = (HomeMount, State, Option<String>);
+
+fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
+    let (masks, places) = (&profile.secrets, profile.places_in_home());
+    let (ours, theirs) = pair()?;
+    let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
+        Forked::Child => {
+            drop(ours);
+            let work = || {
+                namespaces::leave_for_mounts(&home.mounted_below())?;
+                packets::send(&theirs, MOVED);
+                // The guard has written the id maps.
+                packets::receive(&theirs, &mut [0; 1]).doing(|| "wait for the guard".to_owned())?;
+                let refused = namespace::mount(home, masks, &places)?;
+                Ok((namespace::clones(home)?, refused.map(|failure| failure.to_string())))
+            };
+            answer(&theirs, work())
+        }
+        Forked::Parent { child } => child,
+    };
+    drop(theirs);
+    await_move(&ours)?;
+    namespaces::map_ids(child)?;
+    let namespaces = NamespaceHandles::open(child)?;
+    packets::send(&ours, b"g");
+    let (reason, clones) = receive(&ours)?;
+    processes::wait_for(child);
+    let state = match home.layer {
+        Some(_) if reason.is_none() => State::Private,
+        _ => State::ReadOnly,
+    };
+    Ok((HomeMount { clones, namespaces: Some(namespaces) }, state, reason))
+}
+
+/// Waits until the child is in its namespaces.
+fn await_move(socket: &OwnedFd) -> Result<(), Failure> {
+    let mut buffer = [0; 1024];
+    let (count, _) = packets::receive(socket, &mut buffer).doing(|| "hear from the home".to_owned())?;
+    if buffer[..count] == *MOVED { Ok(()) } else { Err(refusal(&buffer[..count])) }
+}
+
+fn enter(namespaces: &NamespaceHandles, profile: &Profile, home: &Home) -> Result<Vec<OwnedFd>, Failure> {
+    let places = profile.places_in_home();
+    let (ours, theirs) = pair()?;
+    let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
+        Forked::Child => {
+            drop(ours);
+            let work = || {
+                namespaces.enter()?;
+                namespace::refresh(home, &profile.secrets, &places)?;
+                Ok((namespace::clones(home)?, None))
+            };
+            answer(&theirs, work())
+        }
+        Forked::Parent { child } => child,
+    };
+    drop(theirs);
+    let (_, clones) = receive(&ours)?;
+    processes::wait_for(child);
+    Ok(clones)
+}
+
+fn pair() -> Result<(OwnedFd, OwnedFd), Failure> {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+        .doing(|| "create a socket for the home".to_owned())
+}
+
+/// Sends the clones, with the reason why the home is read-only if it is, and ends the child.
+fn answer(socket: &OwnedFd, result: Result<(Vec<OwnedFd>, Option<String>), Failure>) -> ! {
+    match result {
+        Ok((clones, reason)) => {
+            let clones: Vec<BorrowedFd<'_>> = clones.iter().map(AsFd::as_fd).collect();
+            packets::send_all(socket, &[b"-", reason.unwrap_or_default().as_bytes()].concat(), &clones);
+        }
+        Err(failure) => packets::send(socket, &Failed::encode(&failure)),
+    }
+    processes::exit(0)
+}
+
+fn receive(socket: &OwnedFd) -> Result<(Option<String>, Vec<OwnedFd>), Failure> {
+    let mut buffer = [0; 1024];
+    let (count, clones) = packets::receive(socket, &mut buffer).doing(|| "hear from the home".to_owned())?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match (&buffer[..count], clones.is_empty()) {
+        ([b'-', reason @ ..], false) => Ok((Some(text(reason)).filter(|reason| !reason.is_empty()), clones)),
+        (message, _) => Err(refusal(message)),
+    }
+}
+
+fn refusal(message: &[u8]) -> Failure {
+    let reason = Failed::decode(message).map_or_else(|| "no answer".to_owned(), |failed| failed.reason);
+    Failure::new("make a home for the session".to_owned(), io::Error::other(reason))
+}
