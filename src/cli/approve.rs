@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
@@ -33,6 +34,8 @@ pub struct ApproveArguments {
 
 /// Who has answered, as the others read it.
 const BY: &str = "testudo approve";
+/// How long a question that waits may take to arrive.
+const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
 pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Result<ExitCode> {
     if let (Some(id), Some(decision)) = (&arguments.id, &arguments.decision) {
@@ -55,8 +58,8 @@ pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Resul
         return Ok(ExitCode::SUCCESS);
     }
     let mut desk = Desk::default();
-    servers::all(&config.control_dirs).await.into_iter().for_each(|(remote, state)| desk.joined(&remote, state));
-    if !arguments.wait && desk.waiting.is_empty() {
+    let waits = async || servers::all(&config.control_dirs).await.iter().any(|(_, state)| !state.questions.is_empty());
+    if !arguments.wait && !waits().await {
         print("no question waits for an answer; `testudo approve --wait` waits for the next one")?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -64,13 +67,18 @@ pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Resul
     if arguments.wait {
         print("waiting for questions; q or Ctrl-C ends")?;
     }
+    // Questions come from the same stream as answers, so no answer to one that is shown can be missed.
+    let mut begun = false;
     let mut news = servers::follow(config.control_dirs.clone(), true);
     loop {
         desk.show_next()?;
-        if !arguments.wait && desk.shown.is_none() {
+        begun |= desk.shown.is_some();
+        if !arguments.wait && begun && desk.shown.is_none() {
             break;
         }
         tokio::select! {
+            // The question was answered before it could be shown.
+            () = tokio::time::sleep(SHOWN_WITHIN), if !arguments.wait && !begun => break,
             told = news.recv() => match told {
                 Some((remote, News::Told(message))) => desk.told(&remote, &message)?,
                 Some((remote, News::Gone)) => desk.gone(&remote)?,

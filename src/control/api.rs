@@ -15,6 +15,7 @@ use super::types::{
     SessionState, State,
 };
 use super::{events, output_events};
+use crate::base::worker_threads;
 use crate::exec::Streams;
 use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
 
@@ -82,7 +83,7 @@ async fn output(
     let Some(stored) = stored else { return problem(StatusCode::NOT_FOUND, format!("there is no output {id}")) };
     let from = number(query.as_deref(), "from").unwrap_or(0);
     let most = number(query.as_deref(), "max").and_then(|most| usize::try_from(most).ok());
-    let read = tokio::task::spawn_blocking(move || {
+    let read = worker_threads::run(move || {
         let mut bytes = vec![0; most.unwrap_or(LARGEST_PART).clamp(1, LARGEST_PART)];
         let count = stored.recording.get().spill.read_at(from, &mut bytes)?;
         bytes.truncate(count);

@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::{api, servers};
-use crate::base::random;
+use crate::base::{random, worker_threads};
 use crate::exec::{Caller, PrivateSocket, caller};
 use crate::server::Server;
 
@@ -43,7 +43,7 @@ impl Control {
                 Ok((listener, file)) => {
                     let accepting = tokio::spawn(accept(listener, api::router(server.clone())));
                     let directory = directory.clone();
-                    tokio::task::spawn_blocking(move || servers::remove_abandoned(&directory));
+                    tokio::spawn(worker_threads::run(move || servers::remove_abandoned(&directory)));
                     return Ok(Self { _file: file, accepting });
                 }
                 Err(error) => reasons.push(format!("{}: {error}", directory.display())),
@@ -105,7 +105,7 @@ async fn serve(stream: UnixStream, router: Router) {
     let own = rustix::process::geteuid().as_raw();
     let pid = peer.pid();
     // This looks at `/proc`, so it does not belong on a thread of the runtime.
-    let found = tokio::task::spawn_blocking(move || caller::of_person(pid)).await.unwrap_or(Caller::Unknown);
+    let found = worker_threads::run(move || caller::of_person(pid)).await.unwrap_or(Caller::Unknown);
     if (peer.uid() != own && peer.uid() != 0) || found != Caller::Outside {
         tracing::warn!(uid = peer.uid(), ?pid, caller = ?found, "a connection to the control socket was refused");
         return;
