@@ -14,6 +14,7 @@
 //! - [`audit`]: one line for everything that happens, linked so that tampering shows.
 //! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
 //! - [`files`]: shows, edits, writes and searches the files in scope.
+//! - [`inventory`]: what programs outside the sandbox trust in the scope, compared after commands.
 //! - [`keeper`]: guard, keeper and reaper: the processes between the server and a command.
 //! - [`sandbox`]: what the kernel lets a session's commands do and see.
 //! - [`base`]: small things that several rooms use.
@@ -29,6 +30,7 @@ pub mod exec;
 pub mod files;
 pub mod gate;
 pub mod install;
+pub mod inventory;
 pub mod keeper;
 pub mod policy;
 pub mod reference;

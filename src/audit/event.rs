@@ -1,5 +1,3 @@
-use std::path::PathBuf;
-
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -65,7 +63,7 @@ pub enum Event {
         process: String,
         pid: i32,
         command: String,
-        cwd: PathBuf,
+        cwd: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         description: Option<String>,
     },

@@ -19,15 +19,15 @@ pub struct Store {
     directory: PathBuf,
     max_size: u64,
     keep: u32,
-    open: Option<Open>,
+    left: Option<Left>,
     /// What we have written since the last [`Store::sync`].
     unsynced: Option<Tip>,
 }
 
-/// The log as we left it. If nobody else has written since, its end is known.
-#[derive(Debug)]
-struct Open {
-    file: File,
+/// The log as we left it. If nobody else has written since, its end is known. It is not held open: a server may have few
+/// descriptors, and its commands need them.
+#[derive(Clone, Debug)]
+struct Left {
     identity: (u64, u64),
     size: u64,
     tip: Tip,
@@ -67,35 +67,41 @@ pub fn open_all(directory: &Path) -> io::Result<(Vec<Part>, io::Result<Option<He
 
 impl Store {
     pub fn new(directory: PathBuf, max_size: u64, keep: u32) -> Self {
-        Self { directory, max_size, keep: keep.max(1), open: None, unsynced: None }
+        Self { directory, max_size, keep: keep.max(1), left: None, unsynced: None }
     }
 
     /// Appends lines with these members, all of them or none.
     pub fn append(&mut self, lines: &[String]) -> io::Result<()> {
         let _lock = self.lock()?;
-        if !self.is_as_we_left_it() {
-            self.open = Some(self.reopen()?);
-        }
-        let Some(open) = &mut self.open else { return Ok(()) };
-        let (mut tip, mut text) = (open.tip.clone(), String::new());
-        lines.iter().for_each(|line| tip.link(line, &mut text));
-        if let Err(error) = open.file.write_all(text.as_bytes()) {
+        let (mut file, mut left) = self.open()?;
+        let mut text = String::new();
+        let size = left.size;
+        lines.iter().for_each(|line| left.tip.link(line, &mut text));
+        self.left = None;
+        if let Err(error) = file.write_all(text.as_bytes()) {
             // A full disk may take a part of it. A torn line must not stay.
-            let _ = open.file.set_len(open.size);
-            self.open = None;
+            let _ = file.set_len(size);
             return Err(error);
         }
-        open.size += text.len() as u64;
-        open.tip = tip.clone();
-        self.unsynced = Some(tip);
-        if open.size >= self.max_size { self.put_aside() } else { Ok(()) }
+        left.size += text.len() as u64;
+        self.unsynced = Some(left.tip.clone());
+        if left.size >= self.max_size {
+            return self.put_aside(&file, left.tip);
+        }
+        self.left = Some(left);
+        Ok(())
     }
 
     /// Brings what was written to the disk.
     pub fn sync(&mut self) -> io::Result<()> {
-        let (Some(tip), Some(open)) = (self.unsynced.take(), &self.open) else { return Ok(()) };
-        open.file.sync_data()?;
+        let Some(tip) = self.unsynced.take() else { return Ok(()) };
         let _lock = self.lock()?;
+        // If it was put aside meanwhile, it is on the disk, and the head says so.
+        match File::open(self.path()) {
+            Ok(file) => file.sync_data()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        }
         let head = Head::read(&self.directory).ok().flatten().unwrap_or_default();
         if head.seq < tip.seq {
             Head { seq: tip.seq, hash: tip.hash, ..head }.write(&self.directory)?;
@@ -125,21 +131,18 @@ impl Store {
         Ok(lock)
     }
 
-    fn is_as_we_left_it(&self) -> bool {
-        let found = std::fs::symlink_metadata(self.path());
-        self.open.as_ref().is_some_and(|open| {
-            found.is_ok_and(|found| (found.dev(), found.ino()) == open.identity && found.len() == open.size)
-        })
-    }
-
     /// Opens the log and looks for its end. The torn line of a server that was killed while it wrote is removed.
-    fn reopen(&self) -> io::Result<Open> {
+    fn open(&self) -> io::Result<(File, Left)> {
         let no_links = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
         let options = |file: &mut std::fs::OpenOptions| {
             file.read(true).append(true).create(true).mode(0o600).custom_flags(no_links).open(self.path())
         };
         let file = options(&mut File::options())?;
         let found = file.metadata()?;
+        let identity = (found.dev(), found.ino());
+        if let Some(left) = self.left.as_ref().filter(|left| (left.identity, left.size) == (identity, found.len())) {
+            return Ok((file, left.clone()));
+        }
         if !found.is_file() {
             return Err(io::Error::other(format!("{} is not a file", self.path().display())));
         }
@@ -161,16 +164,15 @@ impl Store {
         }
         let before = || File::open(aside(&self.directory, 1)).and_then(|file| last_line(&file)).ok()?.0;
         let tip = last.or_else(before).map_or_else(|| head.tip(), |line| tip_of(&line, head.seq));
-        Ok(Open { file, identity: (found.dev(), found.ino()), size, tip })
+        Ok((file, Left { identity, size, tip }))
     }
 
     /// Begins a new file. The oldest one goes if there are too many. The caller holds the lock.
-    fn put_aside(&mut self) -> io::Result<()> {
-        let Some(open) = self.open.take() else { return Ok(()) };
-        open.file.sync_data()?;
+    fn put_aside(&mut self, file: &File, tip: Tip) -> io::Result<()> {
+        file.sync_data()?;
         self.unsynced = None;
         let mut head = Head::read(&self.directory).ok().flatten().unwrap_or_default();
-        (head.seq, head.hash) = (open.tip.seq, open.tip.hash);
+        (head.seq, head.hash) = (tip.seq, tip.hash);
         let oldest = aside(&self.directory, self.keep);
         if oldest.exists() {
             // Written first: a crash in between leaves more than the head says, never less.

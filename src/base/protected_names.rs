@@ -4,7 +4,9 @@
 //! The names come from `sandbox.protect`. The sandbox, the file tools and the policy all match paths with this type, so
 //! they cannot disagree about which paths are protected.
 
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::Path;
 
 use super::invisible::is_invisible;
 use super::wildcard;
@@ -21,17 +23,11 @@ struct Pattern {
     names: Vec<String>,
 }
 
-/// Files from which git takes settings that run programs. Commands write them in ordinary work, so they are not in
-/// `sandbox.protect`: the sentry checks them after every command instead.
-pub fn git_configuration() -> Names {
-    Names::new(&[".git/config", ".git/config.worktree", ".git/commondir", ".git/modules/*/config"].map(str::to_owned))
-}
-
 impl Names {
     pub fn new(written: &[String]) -> Self {
         let pattern = |written: &String| Pattern {
             written: written.clone(),
-            names: written.split('/').filter(|name| !name.is_empty()).map(folded).collect(),
+            names: written.split('/').filter(|name| !name.is_empty()).map(|name| folded(name).into_owned()).collect(),
         };
         Self { patterns: written.iter().map(pattern).filter(|pattern| !pattern.names.is_empty()).collect() }
     }
@@ -39,6 +35,12 @@ impl Names {
     /// The pattern that protects a path: the path has a protected name, or lies below one. The path is relative to a
     /// directory in scope; the name of that directory itself is not compared.
     pub fn protecting(&self, relative: &Path) -> Option<&str> {
+        // Most paths have no name that a pattern begins with, and an index of git has many paths.
+        let begins =
+            |name: Cow<'_, str>| self.patterns.iter().any(|pattern| wildcard::matches(&pattern.names[0], &name));
+        if !relative.iter().any(|name| begins(folded(&name.to_string_lossy()))) {
+            return None;
+        }
         let names = folded_names(relative);
         let found = self
             .patterns
@@ -59,23 +61,18 @@ impl Names {
 
     /// Whether a path itself has a protected name, rather than lying below one.
     pub fn is_one(&self, relative: &Path) -> bool {
+        // A walk asks for every file, so the last name is compared first.
+        let Some(last) = relative.file_name().map(OsStr::to_string_lossy) else { return false };
+        let last = folded(&last);
+        let ends = |pattern: &Pattern| pattern.names.last().is_some_and(|name| wildcard::matches(name, &last));
+        if !self.patterns.iter().any(ends) {
+            return false;
+        }
         let names = folded_names(relative);
         let ends = |pattern: &Pattern| {
             names.len() >= pattern.names.len() && pattern.matches(&names[names.len() - pattern.names.len()..])
         };
         self.patterns.iter().any(ends)
-    }
-
-    /// The shortest part of a path that has a protected name: the path itself or a directory above it.
-    pub fn standing(&self, relative: &Path) -> Option<PathBuf> {
-        let mut shorter: Vec<&Path> = relative.ancestors().collect();
-        shorter.reverse();
-        shorter.into_iter().find(|path| self.is_one(path)).map(Path::to_owned)
-    }
-
-    /// The patterns as they were written.
-    pub fn written(&self) -> impl Iterator<Item = &str> {
-        self.patterns.iter().map(|pattern| pattern.written.as_str())
     }
 }
 
@@ -87,13 +84,16 @@ impl Pattern {
 }
 
 fn folded_names(path: &Path) -> Vec<String> {
-    path.components().map(|name| folded(name.as_os_str().to_string_lossy())).collect()
+    path.iter().map(|name| folded(&name.to_string_lossy()).into_owned()).collect()
 }
 
 /// Some file systems ignore letter case and invisible characters in names, so both are removed before names are
 /// compared.
-fn folded(name: impl AsRef<str>) -> String {
-    name.as_ref().chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect()
+fn folded(name: &str) -> Cow<'_, str> {
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect())
 }
 
 #[cfg(test)]
@@ -128,8 +128,6 @@ mod tests {
         assert!(names().is_one(Path::new("x/.claude")));
         assert!(!names().is_one(Path::new("x/.claude/y")));
         assert!(!names().is_one(Path::new("x/.git")));
-        assert_eq!(names().standing(Path::new("x/.claude/y/z")), Some("x/.claude".into()));
-        assert_eq!(names().standing(Path::new("x/.git/y")), None);
     }
 
     #[test]

@@ -125,7 +125,7 @@ impl Desk {
     }
 
     fn joined(&mut self, remote: &Remote, state: State) {
-        let project = format!("server {} in {}", state.server.pid, state.server.project.display());
+        let project = format!("server {} in {}", state.server.pid, state.server.project);
         self.projects.insert(remote.clone(), row(&project));
         self.replace(remote, state.questions);
     }

@@ -30,7 +30,7 @@ fn server(state: &State) -> String {
         "server {}  {}  {}  sandbox {}{level}\n",
         server.pid,
         server.transport,
-        row(&server.project.display().to_string()),
+        row(&server.project),
         server.sandbox
     );
     for question in &state.questions {
@@ -50,7 +50,7 @@ fn client(client: &ClientState, text: &mut String) {
 }
 
 fn session(session: &SessionState, text: &mut String) {
-    text.push_str(&format!("    session {}  in {}\n", row(&session.name), row(&session.cwd.display().to_string())));
+    text.push_str(&format!("    session {}  in {}\n", row(&session.name), row(&session.cwd)));
     for command in &session.commands {
         let task = command.task.as_ref().map(|task| format!("  task {task}")).unwrap_or_default();
         let time = duration(command.milliseconds);

@@ -90,7 +90,7 @@ impl Watch<'_> {
     /// A server was found. Commands that run already are followed, too.
     fn joined(&mut self, remote: &Remote, state: &State) -> io::Result<()> {
         if !self.json {
-            let project = row(&state.server.project.display().to_string());
+            let project = row(&state.server.project);
             write(&format!("-- server {} in {project}\n", state.server.pid))?;
         }
         let wanted = self.session;

@@ -131,7 +131,7 @@ pub fn state(server: &Server) -> State {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             transport: format!("{:?}", config.transport).to_ascii_lowercase(),
-            project: server.workplace(&[]).project_dir,
+            project: server.workplace(&[]).project_dir.display().to_string(),
             sandbox: config.sandbox.mode.to_string(),
             level: server.enforcement().map(|found| found.level.to_string()),
             policy: server.gate().policy().lines(),
@@ -150,7 +150,7 @@ fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientStat
         let ended = session.tasks().ended().into_iter().map(|(id, exit_code)| EndedTask { id, exit_code });
         SessionState {
             name: name.to_owned(),
-            cwd: session.state().cwd,
+            cwd: session.state().cwd.display().to_string(),
             commands: running.map(|command| command_state(command)).collect(),
             ended: ended.collect(),
             outputs: session.output_ids(),
@@ -168,7 +168,7 @@ fn command_state(command: &RunningCommand) -> CommandState {
     CommandState {
         id: command.id.clone(),
         command: command.command.clone(),
-        cwd: command.cwd.clone(),
+        cwd: command.cwd.display().to_string(),
         description: command.description.clone(),
         pid: command.process.pid,
         milliseconds: command.elapsed(),

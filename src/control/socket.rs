@@ -25,12 +25,18 @@ pub struct Control {
 
 /// How long the head of a request may take.
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
+/// With fewer descriptors than this there is no room for connections.
+const FEWEST_FILES: u64 = 64;
 const MOST_CONNECTIONS: usize = 64;
 
 impl Control {
     /// Opens the socket in the first of the directories in which that is possible. The error says why it is not possible in
     /// any of them; the server serves all the same.
     pub fn open(server: &Arc<Server>) -> Result<Self, String> {
+        if rustix::process::getrlimit(rustix::process::Resource::Nofile).current.is_some_and(|most| most < FEWEST_FILES)
+        {
+            return Err(format!("the server may open fewer than {FEWEST_FILES} files, and commands need them"));
+        }
         let mut reasons = Vec::new();
         for directory in &server.config().control_dirs {
             match listen(directory) {

@@ -1,7 +1,5 @@
 //! What the API says, for both of its sides.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 /// Everything about one server at one moment.
@@ -19,7 +17,7 @@ pub struct ServerState {
     pub pid: u32,
     pub version: String,
     pub transport: String,
-    pub project: PathBuf,
+    pub project: String,
     pub sandbox: String,
     /// Not known before the first command.
     pub level: Option<String>,
@@ -40,7 +38,7 @@ pub struct ClientState {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SessionState {
     pub name: String,
-    pub cwd: PathBuf,
+    pub cwd: String,
     /// Commands that run, tasks included.
     pub commands: Vec<CommandState>,
     /// Tasks that have ended and were not read yet.
@@ -53,7 +51,7 @@ pub struct SessionState {
 pub struct CommandState {
     pub id: String,
     pub command: String,
-    pub cwd: PathBuf,
+    pub cwd: String,
     pub description: Option<String>,
     /// As the session's commands see it.
     pub pid: i32,

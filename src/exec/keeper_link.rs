@@ -297,7 +297,7 @@ impl KeeperLink {
                 Ok((Process::new(control, elders, pid, reaper), master))
             }
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
-            Ok(ReaperEvent::Exited { .. } | ReaperEvent::InputAwaited { .. }) | Err(_) => {
+            Ok(ReaperEvent::Exited { .. } | ReaperEvent::Gone | ReaperEvent::InputAwaited { .. }) | Err(_) => {
                 self.mark_dead();
                 Err(KeeperError::Dead)
             }

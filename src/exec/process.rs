@@ -1,5 +1,5 @@
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
@@ -35,6 +35,8 @@ pub struct Life {
     pub exited: Option<Exited>,
     /// No process of the tree is left, or its reaper is gone and with it the tree.
     pub gone: bool,
+    /// When the reaper went without a word. The keeper ends what it left, and that takes a moment.
+    lost: Option<Instant>,
     /// How often the reaper has answered [`Order::AskInputAwaited`], and its newest answer.
     answers: u64,
     input_wait: Option<u32>,
@@ -73,6 +75,14 @@ impl Process {
 
     pub fn is_gone(&self) -> bool {
         self.life.borrow().gone
+    }
+
+    /// Whether a process of the tree may still do something. A command can kill its reaper and live on for a moment.
+    pub fn may_live(&self) -> bool {
+        /// By then the keeper has killed what a reaper left.
+        const KEEPER_KILLS_WITHIN: Duration = Duration::from_secs(2);
+        let life = self.life.borrow();
+        !life.gone || life.lost.is_some_and(|lost| lost.elapsed() < KEEPER_KILLS_WITHIN)
     }
 
     /// Whether some process of the tree is blocked waiting for the command's input. The number is the same as long as that
@@ -164,9 +174,11 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
             () = life.closed() => return,
         };
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Exited { status, running }) => {
-                life.send_modify(|life| life.exited = Some(Exited { status, running }));
-            }
+            Ok(ReaperEvent::Exited { status, running, alone }) => life.send_modify(|life| {
+                life.exited = Some(Exited { status, running });
+                life.gone = alone;
+            }),
+            Ok(ReaperEvent::Gone) => life.send_modify(|life| life.gone = true),
             Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
                 life.answers += 1;
                 life.input_wait = sleeps;
@@ -176,7 +188,10 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
                 if let Some(control) = control.upgrade() {
                     control.locked().take();
                 }
-                life.send_modify(|life| life.gone = true);
+                life.send_modify(|life| {
+                    life.lost = (!life.gone).then(Instant::now);
+                    life.gone = true;
+                });
                 return;
             }
         }

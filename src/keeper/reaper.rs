@@ -79,7 +79,7 @@ fn read(mut description: std::fs::File) -> io::Result<Start> {
 }
 
 fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<InputFile>) {
-    let mut ending = false;
+    let (mut ending, mut told) = (false, false);
     loop {
         let sources = [(signals.as_fd(), PollFlags::IN), (control.as_fd(), PollFlags::IN)];
         // Once it has to end the tree, the reaper takes no more orders. It comes back every 2 ms for processes that were
@@ -90,11 +90,18 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
         loop {
             match processes::wait_any() {
                 Waited::Ended { pid, status } if pid == command => {
-                    report(control, &ReaperEvent::Exited { status, running: living_after_exit() });
+                    let (running, alone) = living_after_exit();
+                    told = alone;
+                    report(control, &ReaperEvent::Exited { status, running, alone });
                 }
                 Waited::Ended { .. } | Waited::Stopped { .. } => {}
                 Waited::NoneYet => break,
-                Waited::NoChildren => return let_the_server_run_first(control),
+                Waited::NoChildren => {
+                    if !told {
+                        report(control, &ReaperEvent::Gone);
+                    }
+                    return let_the_server_run_first(control);
+                }
             }
         }
         ending = ending || ready.get(1).is_some_and(|events| !events.is_empty() && obey(control, input) == Order::End);
@@ -111,12 +118,13 @@ fn let_the_server_run_first(control: &OwnedFd) {
     descriptors::wait_for(&[(control.as_fd(), PollFlags::IN)], Some(MOMENT_MILLIS));
 }
 
-/// The descendants that outlive the command. Most commands leave none, and then we need not read `/proc`.
-fn living_after_exit() -> Vec<i32> {
+/// The descendants that outlive the command, and whether there is certainly none. Most commands leave none, and then we
+/// need not read `/proc`. A process that forks all the time may be missed there.
+fn living_after_exit() -> (Vec<i32>, bool) {
     match processes::wait_any() {
-        Waited::NoChildren => Vec::new(),
+        Waited::NoChildren => (Vec::new(), true),
         Waited::NoneYet | Waited::Ended { .. } | Waited::Stopped { .. } => {
-            descendants::living().into_iter().map(|member| member.pid).collect()
+            (descendants::living().into_iter().map(|member| member.pid).collect(), false)
         }
     }
 }

@@ -7,18 +7,15 @@
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
 //! 4. [`supervise`] does for commands what a filter cannot judge, such as connecting to a Unix socket.
 //! 5. [`support`] tests from inside whether the promises hold.
-//! 6. After each command the [`sentry`] checks the names that commands may not write (`base::protected_names`).
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
-mod beneath;
 pub mod caches;
 mod capabilities;
 pub mod cgroup;
 pub mod cleaning;
 pub mod explain;
 mod failure;
-pub mod git_config;
 pub mod home;
 mod landlock;
 pub mod limits;
@@ -27,16 +24,12 @@ mod mounts;
 pub mod namespaces;
 pub mod obstacles;
 pub mod profile;
-mod repair;
 mod restrict;
 mod seccomp;
 pub mod secrets;
-pub mod sentry;
 pub mod settings;
-mod snapshot;
 pub mod supervise;
 pub mod support;
-pub mod walk;
 
 pub use self::landlock::{
     keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,

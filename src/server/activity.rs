@@ -129,7 +129,7 @@ impl Activity {
             process: command.id.clone(),
             pid: running.process.pid,
             command: command.command.clone(),
-            cwd: command.cwd.clone(),
+            cwd: command.cwd.display().to_string(),
             description: command.description.clone(),
         });
         Tracked { activity: self.clone(), record: record.clone(), command, ended: false }

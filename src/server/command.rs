@@ -203,11 +203,12 @@ impl Context {
         let what = What::Text(permitted);
         let command = Command { session, what, state, stdin: Stdin::Empty, moves_session: false };
         let place = command.reserve()?;
-        let running = in_time(async {
+        let started = in_time(async {
             let keeper = command.keeper().await?;
-            exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await
+            let starting = session.names().command_starts().await;
+            Ok((exec::spawn_terminal(permitted, &self.place(&command, &keeper)).await?, starting))
         });
-        let running = running.await?;
+        let (running, _starting) = started.await?;
         session.keep(running.process.clone());
         let tracked = self.track(&command, &running);
         let task = place.fill(running);
@@ -238,15 +239,17 @@ impl Context {
         command: &Command<'_>,
         listener: Option<exec::output::OutputListener>,
     ) -> Result<Running, KeeperError> {
-        let running = in_time(async {
+        let started = in_time(async {
             let keeper = command.keeper().await?;
+            let starting = command.session.names().command_starts().await;
             let place = self.place(command, &keeper);
-            match command.what {
-                What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await,
-                What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await,
-            }
+            let running = match command.what {
+                What::Text(permitted) => exec::spawn(permitted, &place, command.stdin, listener).await?,
+                What::Words(permitted) => exec::spawn_words(permitted, &place, listener).await?,
+            };
+            Ok((running, starting))
         });
-        let running = running.await?;
+        let (running, _starting) = started.await?;
         command.session.keep(running.process.clone());
         Ok(running)
     }
@@ -260,13 +263,13 @@ impl Context {
         let (What::Text(permitted), Stdin::Empty) = (command.what, command.stdin) else { return None };
         let ready = in_time(async {
             let keeper = command.keeper().await?;
-            Ok((command.session.waiting_shells().take(command.state).await, keeper))
+            let shell = command.session.waiting_shells().take(command.state).await;
+            let Some(shell) = shell.filter(|shell| shell.fits(permitted, command.state, &keeper)) else {
+                return Ok(None);
+            };
+            Ok(Some((shell, command.session.names().command_starts().await)))
         });
-        let (shell, keeper) = ready.await.ok()?;
-        let shell = shell?;
-        if !shell.fits(permitted, command.state, &keeper) {
-            return None;
-        }
+        let (shell, _starting) = ready.await.ok()??;
         let running = shell.run(permitted, listener).ok()?;
         command.session.keep(running.process.clone());
         Some(running)

@@ -4,12 +4,14 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::asker::Asking;
+use super::keep_change::KeepChange;
 use super::questions::{CLIENT, PATIENCE, Question as AskedQuestion};
 use super::{Asker, CallRecord, Client, OpenQuestion, ProgressSink, Server, Session, Settled, Stop, ToolError};
 use crate::audit::Event;
 use crate::base::locks::LockExt;
 use crate::exec::{Denials, Streams, Task};
 use crate::gate::{Answer, Form, Pending, Permitted, Question, Refusal, Ruling};
+use crate::inventory::Undone;
 use crate::policy::Action;
 
 /// A client that is told to take a question away gets this long to hear it.
@@ -195,6 +197,13 @@ impl Context {
         };
         let settled = Settled { answer: answer.clone(), by: by.to_owned() };
         questions.settle(asked, answer, by).map_or_else(|first| first, |()| settled)
+    }
+
+    /// Asks the person whether something that was undone may stay after all. Only while the call waits: a question that
+    /// answers the call would have the client repeat the call, and the command would run twice.
+    pub async fn wants(&self, session: &Session, undone: &Undone) -> bool {
+        let can_ask = matches!(self.asker, Asker::Now(_));
+        can_ask && undone.may_stay && self.permit(session, KeepChange::new(undone)).await.is_ok()
     }
 
     /// The named session of this client, or its default one.

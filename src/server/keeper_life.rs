@@ -48,12 +48,12 @@ impl KeeperLife {
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
-    /// read-only; it is told the level and whether the scope has changed.
+    /// read-only; it is told the level.
     pub async fn current(
         &self,
         project: &Path,
         scope: &[PathBuf],
-        protected: impl AsyncFnOnce(Level, bool) -> Vec<PathBuf>,
+        protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
     ) -> Result<Arc<KeeperLink>, KeeperError> {
         let mut keepers = self.keepers.lock().await;
         self.mask_secrets(&mut keepers).await;
@@ -76,7 +76,7 @@ impl KeeperLife {
         let area = WorkArea { project, scope, tmp, directory: self.directory.server() };
         let mut plan = self.profiles.plan(area, &self.spare).await.map_err(weak)?;
         let profile = &mut plan.profile;
-        profile.protected = protected(profile.level, moved).await;
+        profile.protected = protected(profile.level).await;
         if profile.level == Level::Landlock {
             profile.variables = write_settings_copies(&profile.secrets, &tmp.join(SETTINGS));
         }

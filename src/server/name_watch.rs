@@ -1,120 +1,145 @@
-//! A session's watch over protected names: what a command did to them is looked at when it ends, near at hand at once and
-//! everywhere else by a sweep in the background.
+//! A session's part in the watch over protected names: it says when commands start and end, and asks the person about what
+//! was found.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use super::{KeeperLife, Notes, ProtectedNames, Workplace};
+use super::running_commands::{RunningCommands, Starting};
+use super::scope_watch::ScopeWatch;
+use super::{Context, KeeperLife, ProtectedNames, Session, Workplace};
 use crate::base::locks::LockExt;
+use crate::exec::Process;
+use crate::inventory::Undone;
 use crate::sandbox::Level;
-use crate::sandbox::sentry::{Reach, Report, Sentry};
-
-const BETWEEN_SWEEPS: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub struct NameWatch {
     names: Arc<ProtectedNames>,
     keepers: Arc<KeeperLife>,
-    notes: Notes,
-    /// None where commands can write nothing or everything, and before the first command.
-    sentry: Mutex<Option<Sentry>>,
-    /// When the first command began whose traces nobody has looked for yet.
-    busy_since: Mutex<Option<SystemTime>>,
-    sweep: Mutex<Sweep>,
+    running: RunningCommands,
+    /// One for each directory that the session works or has worked in. Empty where commands can write nothing or
+    /// everything.
+    scopes: Mutex<Vec<Arc<ScopeWatch>>>,
+    hiding: AtomicBool,
 }
 
-#[derive(Debug, Default)]
-struct Sweep {
-    /// The next sweep looks for what came after this.
-    since: Option<SystemTime>,
-    under_way: bool,
-}
+const BETWEEN_LOOKS_FOR_SECRETS: Duration = Duration::from_secs(2);
 
 impl NameWatch {
-    pub fn new(names: Arc<ProtectedNames>, keepers: Arc<KeeperLife>, notes: Notes) -> Self {
-        Self { names, keepers, notes, sentry: Mutex::default(), busy_since: Mutex::default(), sweep: Mutex::default() }
+    pub fn new(names: Arc<ProtectedNames>, keepers: Arc<KeeperLife>) -> Self {
+        let (running, scopes, hiding) = (RunningCommands::default(), Mutex::default(), AtomicBool::default());
+        Self { names, keepers, running, scopes, hiding }
     }
 
-    /// Begins to watch a scope, before its keeper is made. Returns the names that stand there, which the keeper makes
-    /// read-only. When only the keeper is new, the sentry stays: it knows what stood there before the last command.
-    pub async fn begin(&self, scope: &[PathBuf], level: Level, moved: bool) -> Vec<PathBuf> {
-        if let Some(sentry) = self.sentry.locked().as_mut() {
-            if let Some(since) = *self.busy_since.locked() {
-                sentry.check(since, Reach::Everywhere).notes.into_iter().for_each(|note| self.notes.add(note));
-            }
-            if !moved {
-                return sentry.protected();
+    /// Begins to watch a scope, before its keeper is made. Returns what the keeper has to make read-only.
+    pub async fn begin(self: &Arc<Self>, scope: &[PathBuf], level: Level) -> Vec<PathBuf> {
+        let watches = self.names.watches(scope, level).await;
+        let mut locked = Vec::new();
+        for watch in watches {
+            watch.join(self);
+            locked.extend(watch.locked());
+            let mut scopes = self.scopes.locked();
+            if !scopes.iter().any(|known| Arc::ptr_eq(known, &watch)) {
+                scopes.push(watch);
             }
         }
-        let sentry = self.names.sentry(scope, level).await;
-        let protected = sentry.as_ref().map(Sentry::protected).unwrap_or_default();
-        *self.sentry.locked() = sentry;
-        protected
+        locked
     }
 
-    /// A command runs now.
-    pub fn command_started(&self) {
-        self.busy_since.locked().get_or_insert_with(SystemTime::now);
-    }
-
-    /// After a call: undoes what a command did to protected names near at hand and says so. The rest of the scope is swept
-    /// in the background.
-    pub async fn look_after(self: &Arc<Self>, still_running: bool) -> Vec<String> {
-        let since = if still_running { *self.busy_since.locked() } else { self.busy_since.locked().take() };
-        let Some(since) = since else { return Vec::new() };
-        let report = self.sentry.locked().as_mut().map(|sentry| sentry.check(since, Reach::Near));
-        let notes = self.act_on(report.unwrap_or_default()).await;
-        let mut sweep = self.sweep.locked();
-        sweep.since = Some(sweep.since.map_or(since, |earlier| earlier.min(since)));
-        if !std::mem::replace(&mut sweep.under_way, true) {
-            tokio::spawn(self.clone().sweep());
+    /// A command is about to start, and counts as running as long as the returned value lives.
+    pub async fn command_starts(&self) -> Starting<'_> {
+        let starting = self.running.start();
+        for watch in self.scopes() {
+            watch.command_starts().await;
         }
+        starting
+    }
+
+    /// Keeps a handle on what a command runs.
+    pub fn keep(&self, process: Process) {
+        self.running.keep(process);
+    }
+
+    pub fn is_running(&self) -> bool {
+        self.running.any()
+    }
+
+    /// Waits until what runs now has ended.
+    pub async fn idle(&self) {
+        self.running.idle().await;
+    }
+
+    /// What the session has to end when it is over. It counts as running until [`NameWatch::end`].
+    pub fn processes(&self) -> Vec<Process> {
+        self.running.processes()
+    }
+
+    pub fn keepers(&self) -> &KeeperLife {
+        &self.keepers
+    }
+
+    /// After a call: undoes what commands did to protected names and may not stay, and asks the person about it where the
+    /// call can. Returns what the agent should know.
+    pub async fn look_after(self: &Arc<Self>, session: &Session, context: &Context) -> Vec<String> {
+        let mut notes = Vec::new();
+        for watch in self.scopes() {
+            let report = watch.look_near().await;
+            notes.extend(report.notes());
+            for undone in report.undone {
+                if !context.wants(session, &undone).await {
+                    notes.push(undone.note());
+                    continue;
+                }
+                notes.push(match watch.take_over(undone.clone()).await {
+                    Ok(()) => format!("{} stays: the person has allowed it", undone.path.display()),
+                    Err(error) => format!("{}. The person has allowed it, but that failed: {error}", undone.note()),
+                });
+            }
+        }
+        self.hide_new_secrets();
         notes
     }
 
-    /// Looks everywhere, again and again until no command has run since the last sweep.
-    async fn sweep(self: Arc<Self>) {
-        loop {
-            let since = {
-                let mut sweep = self.sweep.locked();
-                sweep.under_way = sweep.since.is_some();
-                sweep.since.take()
-            };
-            let Some(since) = since else { return };
-            let roots = self.sentry.locked().as_ref().map(|sentry| sentry.roots().to_vec());
-            if let Some(roots) = roots {
-                let (watch, walked) = (self.clone(), self.names.walk_later(&roots).await);
-                let check = move || {
-                    let mut sentry = watch.sentry.locked();
-                    // A sentry for another scope has just looked at everything there.
-                    let sentry = sentry.as_mut().filter(|sentry| sentry.roots() == roots)?;
-                    Some(sentry.check_walked(since, &walked))
-                };
-                let report = tokio::task::spawn_blocking(check).await.ok().flatten();
-                self.act_on(report.unwrap_or_default()).await.into_iter().for_each(|note| self.notes.add(note));
-            }
-            self.keepers.look_after().await;
-            tokio::time::sleep(BETWEEN_SWEEPS).await;
+    fn hide_new_secrets(self: &Arc<Self>) {
+        if self.hiding.swap(true, Ordering::SeqCst) {
+            return;
         }
+        let watch = self.clone();
+        tokio::spawn(async move {
+            watch.keepers.look_after().await;
+            tokio::time::sleep(BETWEEN_LOOKS_FOR_SECRETS).await;
+            watch.hiding.store(false, Ordering::SeqCst);
+        });
     }
 
-    async fn act_on(&self, report: Report) -> Vec<String> {
-        if !report.protect.is_empty() {
-            self.keepers.protect(&report.protect).await;
+    /// The session is over and its processes are dead: looks at everything once more. No result can tell what was found, so
+    /// the log does.
+    pub async fn end(&self) {
+        self.running.clear();
+        for watch in self.scopes() {
+            let report = watch.look_for_the_last_time().await;
+            let undone = report.undone.iter().map(Undone::note);
+            report.notes().into_iter().chain(undone).for_each(|note| tracing::warn!("{note}"));
         }
-        report.notes
+        self.scopes.locked().clear();
     }
 
     /// The protected name that a file in that workplace falls under.
     pub fn protecting(&self, workplace: &Workplace, path: &Path) -> Option<String> {
-        self.names.protecting(&workplace.below(path)?)
+        self.names.protecting(&workplace.below(path)?, path)
     }
 
     /// A file under a protected name was written with a person's permission. What stands there now is accepted.
     pub async fn written(&self, path: &Path) {
         let Ok(path) = path.canonicalize() else { return };
-        let protect = self.sentry.locked().as_mut().map(|sentry| sentry.written(&path)).unwrap_or_default();
-        self.act_on(Report { notes: Vec::new(), protect }).await;
+        for watch in self.names.watching(&path) {
+            watch.written(path.clone()).await;
+        }
+    }
+
+    fn scopes(&self) -> Vec<Arc<ScopeWatch>> {
+        self.scopes.locked().clone()
     }
 }

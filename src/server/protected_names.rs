@@ -1,39 +1,43 @@
-//! What the whole server knows of protected names: which they are, and what stands in a scope. Each session has a
-//! [`super::NameWatch`] that uses it.
+//! What the whole server knows of protected names: which they are, and the watch over each directory of a scope. Each
+//! session has a [`super::NameWatch`] that uses it.
 
+use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use tokio::task::JoinHandle;
+use tokio::sync::OnceCell;
 
-use super::shared_walks::{Haste, SharedWalks};
+use super::scope_watch::ScopeWatch;
 use crate::base::locks::LockExt;
-use crate::base::protected_names::{Names, git_configuration};
-use crate::sandbox::sentry::{Reach, Sentry, Walked};
-use crate::sandbox::{Level, Mode, Settings};
+use crate::base::protected_names::Names;
+use crate::base::search_path::variable;
+use crate::base::worker_threads;
+use crate::config::Config;
+use crate::inventory::{self, Inventory, Span, Window};
+use crate::sandbox::{Level, Mode};
 
 #[derive(Debug)]
 pub struct ProtectedNames {
     mode: Mode,
     names: Arc<Names>,
-    walks: SharedWalks,
-    prepared: Mutex<Option<Prepared>>,
+    home: Option<PathBuf>,
+    watches: Mutex<HashMap<PathBuf, Arc<Cell>>>,
 }
 
-/// A sentry that is being made before the first command asks for it, and for which scope.
-#[derive(Debug)]
-struct Prepared {
-    scope: Vec<PathBuf>,
-    sentry: JoinHandle<Option<Sentry>>,
-}
+type Cell = OnceCell<Arc<ScopeWatch>>;
+
+/// A first command waits so long for the first walk. The rest of a larger tree is walked in the background.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 impl ProtectedNames {
-    pub fn new(settings: &Settings) -> Self {
+    pub fn new(config: &Config) -> Self {
         Self {
-            mode: settings.mode,
-            names: Arc::new(Names::new(&settings.protect)),
-            walks: SharedWalks::default(),
-            prepared: Mutex::default(),
+            mode: config.sandbox.mode,
+            names: Arc::new(Names::new(&config.sandbox.protect)),
+            home: variable(&config.environment, "HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
+            watches: Mutex::default(),
         }
     }
 
@@ -41,46 +45,70 @@ impl ProtectedNames {
         &self.names
     }
 
-    /// The protected name that a path falls under, seen from a directory in scope. Nothing is protected where commands may
-    /// write everything.
-    pub fn protecting(&self, relative: &Path) -> Option<String> {
-        let git = || git_configuration().protecting(relative).map(str::to_owned);
-        let name = self.names.protecting(relative).map(str::to_owned).or_else(git);
-        name.filter(|_| self.mode != Mode::Off)
+    /// The protected name that a path falls under; `relative` is the path seen from a directory in scope. Nothing is protected
+    /// where commands may write everything.
+    pub fn protecting(&self, relative: &Path, path: &Path) -> Option<String> {
+        if self.mode == Mode::Off {
+            return None;
+        }
+        let name = self.names.protecting(relative).map(str::to_owned);
+        name.or_else(|| inventory::git_role(path, self.home.as_deref()).map(str::to_owned))
     }
 
     /// Walks the scope while the agent still thinks: a large one takes a while.
     pub fn prepare(self: &Arc<Self>, scope: Vec<PathBuf>, level: Level) {
-        let (names, directories) = (self.clone(), scope.clone());
-        let sentry = tokio::spawn(async move { names.look_around(&directories, level).await });
-        *self.prepared.locked() = Some(Prepared { scope, sentry });
+        let names = self.clone();
+        tokio::spawn(async move { names.watches(&scope, level).await });
     }
 
-    /// A sentry for that scope. Whatever stands there now is the person's own. `None` where commands can write nothing, or
-    /// may write everything.
-    pub async fn sentry(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
-        let prepared = self.prepared.locked().take();
-        if let Some(prepared) = prepared.filter(|prepared| prepared.scope == scope) {
-            let mut sentry = prepared.sentry.await.ok().flatten();
-            // No command has run yet, so what has come since the server's start is the person's own too.
-            sentry.iter_mut().for_each(|sentry| sentry.accept(Reach::Near));
-            return sentry;
+    /// The watches over a scope. Empty where commands can write nothing, or may write everything.
+    pub async fn watches(&self, scope: &[PathBuf], level: Level) -> Vec<Arc<ScopeWatch>> {
+        if self.mode != Mode::WorkspaceWrite || level == Level::None {
+            return Vec::new();
         }
-        self.look_around(scope, level).await
-    }
-
-    async fn look_around(&self, scope: &[PathBuf], level: Level) -> Option<Sentry> {
-        if self.mode != Mode::WorkspaceWrite || level == Level::None || scope.is_empty() {
-            return None;
+        let outermost =
+            scope.iter().filter(|path| !scope.iter().any(|other| other != *path && path.starts_with(other)));
+        let mut found = Vec::new();
+        for root in outermost {
+            let cell = self.cell(root);
+            let window = Window { busy: self.spans(root), patient: false };
+            match cell.get_or_try_init(|| self.begin(root.clone(), level == Level::Full, window)).await {
+                Ok(watch) => found.push(watch.clone()),
+                Err(error) => tracing::warn!(%error, root = %root.display(), "protected names are not watched"),
+            }
         }
-        let (names, scope) = (self.names.clone(), scope.to_vec());
-        let walked = self.walks.walk(&scope, &names, Haste::Now).await;
-        let make = move || Sentry::new(names, scope, level == Level::Full, &walked);
-        tokio::task::spawn_blocking(make).await.ok()
+        found
     }
 
-    /// Walks the scope for a sweep, which can wait for its turn.
-    pub async fn walk_later(&self, scope: &[PathBuf]) -> Arc<Walked> {
-        self.walks.walk(scope, &self.names, Haste::Later).await
+    /// The watches over all directories that contain a path.
+    pub fn watching(&self, path: &Path) -> Vec<Arc<ScopeWatch>> {
+        self.all().into_iter().filter(|watch| path.starts_with(watch.root())).collect()
+    }
+
+    async fn begin(&self, root: PathBuf, mounted: bool, window: Window) -> io::Result<Arc<ScopeWatch>> {
+        let (names, home) = (self.names.clone(), self.home.clone());
+        let take = move || {
+            let begun = Inventory::begin(&root, names, home, mounted, &window, Instant::now() + LONGEST_WAIT);
+            begun.map(|(inventory, found)| ScopeWatch::new(&root, inventory, found))
+        };
+        worker_threads::run(take).await.map_err(io::Error::other)?
+    }
+
+    /// When commands were at work in a directory that overlaps with this one. Then not all that stands there is the person's
+    /// own.
+    fn spans(&self, root: &Path) -> Vec<Span> {
+        let overlaps = |watch: &Arc<ScopeWatch>| watch.root().starts_with(root) || root.starts_with(watch.root());
+        self.all().into_iter().filter(overlaps).flat_map(|watch| watch.spans()).collect()
+    }
+
+    fn cell(&self, root: &Path) -> Arc<Cell> {
+        let mut watches = self.watches.locked();
+        // A directory is forgotten when the sessions that worked there have ended.
+        watches.retain(|_, cell| Arc::strong_count(cell) > 1 || cell.get().is_some_and(|watch| !watch.is_abandoned()));
+        watches.entry(root.to_owned()).or_default().clone()
+    }
+
+    fn all(&self) -> Vec<Arc<ScopeWatch>> {
+        self.watches.locked().values().filter_map(|cell| cell.get().cloned()).collect()
     }
 }

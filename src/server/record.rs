@@ -1,5 +1,6 @@
 //! What a call leaves in the audit log.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -86,11 +87,13 @@ fn shown(name: &str, value: &Value) -> Value {
 pub fn configuration(server: &Server) -> Value {
     let (config, policy) = (server.config(), server.gate().policy());
     let level = server.enforcement().map(|found| found.level.to_string());
+    // Paths need not be text, and JSON is.
+    let text = |path: &Path| path.display().to_string();
     json!({
-        "file": config.file,
+        "file": config.file.as_deref().map(text),
         "transport": format!("{:?}", config.transport).to_ascii_lowercase(),
-        "project": config.directories.project_dir(),
-        "directories": server.workplace(&[]).directories,
+        "project": text(&config.directories.project_dir()),
+        "directories": server.workplace(&[]).directories.iter().map(|path| text(path)).collect::<Vec<_>>(),
         "tools": server.tools().iter().map(|entry| entry.name).collect::<Vec<_>>(),
         "sandbox": config.sandbox.mode.to_string(),
         "level": level,

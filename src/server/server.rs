@@ -74,7 +74,7 @@ impl Server {
             initial,
             login: tokio::sync::OnceCell::new(),
             spare: Arc::default(),
-            names: Arc::new(ProtectedNames::new(&config.sandbox)),
+            names: Arc::new(ProtectedNames::new(&config)),
             clients: Arc::default(),
             kept,
             audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(&config))),
@@ -283,7 +283,7 @@ impl Server {
             environment: self.environment(),
             deny: self.config.files.deny.clone(),
             profiles: self.profiles.clone(),
-            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone(), notes.clone())),
+            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone())),
             keepers,
             notes,
             approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
@@ -324,7 +324,7 @@ async fn follow_up(context: &Context, result: &mut Result<ToolOutput, Stop>) {
         if matches!(result, Err(Stop::Ask(_))) {
             continue;
         }
-        lines.extend(session.follow_up().await.iter().map(|note| format!("[sandbox: {note}]")));
+        lines.extend(session.follow_up(context).await.iter().map(|note| format!("[sandbox: {note}]")));
         for (id, exit_code) in session.tasks().newly_ended(|id| !context.has_started(id)) {
             lines.push(format!("[task {id} has ended with exit code {exit_code}: read it with task_output]"));
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
+use super::{Context, Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
 use crate::exec::{
     KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
@@ -31,7 +31,7 @@ pub struct Session {
     keepers: Arc<KeeperLife>,
     names: Arc<NameWatch>,
     notes: Notes,
-    kept: Mutex<Kept>,
+    outputs: Mutex<Vec<StoredOutput>>,
     ids: Arc<Ids>,
     tasks: Tasks,
     waiting_shells: WaitingShells,
@@ -52,13 +52,6 @@ pub struct Equipment {
     pub notes: Notes,
     pub approvals: Approvals,
     pub directory: Arc<SessionDirectory>,
-}
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Commands under way, and what ended commands left running in the background.
-    processes: Vec<Process>,
-    outputs: Vec<StoredOutput>,
 }
 
 /// A stream that was too long to show, readable by its id until the session ends.
@@ -86,7 +79,7 @@ impl Session {
             keepers,
             names,
             notes,
-            kept: Mutex::default(),
+            outputs: Mutex::default(),
             tasks: Tasks::new(ids.clone()),
             ids,
             waiting_shells: WaitingShells::default(),
@@ -175,7 +168,7 @@ impl Session {
         let workplace = self.workplace();
         let scope = workplace.real_directories().await;
         let project = workplace.real_project().await;
-        self.keepers.current(&project, &scope, async |level, moved| self.names.begin(&scope, level, moved).await).await
+        self.keepers.current(&project, &scope, async |level| self.names.begin(&scope, level).await).await
     }
 
     pub fn keepers(&self) -> &KeeperLife {
@@ -183,18 +176,19 @@ impl Session {
     }
 
     /// The watch over protected names.
-    pub fn names(&self) -> &NameWatch {
+    pub fn names(&self) -> &Arc<NameWatch> {
         &self.names
     }
 
-    /// After a call: looks at what commands did to protected names. Returns what the agent should know.
-    pub async fn follow_up(&self) -> Vec<String> {
-        let mut notes = self.names.look_after(self.has_running()).await;
+    /// After a call: looks at what commands did to protected names, and asks the person about it where that is possible.
+    /// Returns what the agent should know.
+    pub async fn follow_up(&self, context: &Context) -> Vec<String> {
+        let mut notes = self.names.look_after(self, context).await;
         notes.extend(self.notes.take());
         notes.extend(self.keepers.take_notes());
         // The result is written, so nobody needs the texts of the streams any more.
-        let mut kept = self.kept.locked();
-        let fresh = kept.outputs.iter_mut().filter(|output| !output.archived);
+        let mut outputs = self.outputs.locked();
+        let fresh = outputs.iter_mut().filter(|output| !output.archived);
         fresh.for_each(|output| output.archived = output.recording.archive());
         notes
     }
@@ -237,10 +231,7 @@ impl Session {
 
     /// Keeps a handle on a process tree: dropping the last one would end it.
     pub fn keep(self: &Arc<Self>, process: Process) {
-        let mut kept = self.kept.locked();
-        kept.processes.retain(|process| !process.is_gone());
-        kept.processes.push(process);
-        self.names.command_started();
+        self.names.keep(process);
         if !self.watching_disk.swap(true, Ordering::Relaxed) {
             disk_watch::start(self);
         }
@@ -248,14 +239,9 @@ impl Session {
 
     /// Whether the watch over its disk usage has to go on: only while something runs. The next command starts it again.
     pub fn still_watching_disk(&self) -> bool {
-        let running = self.has_running();
+        let running = self.names.is_running();
         self.watching_disk.store(running, Ordering::Relaxed);
         running
-    }
-
-    /// Whether any of its commands, or a child that a command left behind, still runs.
-    pub fn has_running(&self) -> bool {
-        self.kept.locked().processes.iter().any(|process| !process.is_gone())
     }
 
     /// What it keeps on disk.
@@ -265,18 +251,18 @@ impl Session {
 
     /// Makes a stream readable by id. A stream that has an id keeps it.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
-        let mut kept = self.kept.locked();
-        if let Some(known) = kept.outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
+        let mut outputs = self.outputs.locked();
+        if let Some(known) = outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
             known.exit_code = exit_code;
             return known.id.clone();
         }
         let id = self.ids.output();
-        kept.outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording, archived: false });
+        outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording, archived: false });
         id
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
-        self.kept.locked().outputs.iter().find(|output| output.id == id).cloned()
+        self.outputs.locked().iter().find(|output| output.id == id).cloned()
     }
 
     /// Whether this is the id of one of its tasks or stored outputs.
@@ -285,20 +271,22 @@ impl Session {
     }
 
     pub fn output_ids(&self) -> Vec<String> {
-        self.kept.locked().outputs.iter().map(|output| output.id.clone()).collect()
+        self.outputs.locked().iter().map(|output| output.id.clone()).collect()
     }
 
     /// Ends every process that this session started: TERM first, KILL after the grace period.
     pub async fn end(&self) {
-        let processes = std::mem::take(&mut *self.kept.locked()).processes;
-        let ending = processes.into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
+        let ending =
+            self.names.processes().into_iter().map(|process| tokio::spawn(async move { process.terminate().await }));
         for task in ending.collect::<Vec<_>>() {
             let _ = task.await;
         }
         self.tasks.clear();
         self.approvals.end();
         self.waiting_shells.end();
+        self.outputs.locked().clear();
         self.keepers.end().await;
+        self.names.end().await;
         let directory = self.directory.clone();
         let _ = tokio::task::spawn_blocking(move || directory.remove()).await;
     }

@@ -107,7 +107,7 @@ fn with_nobody_to_ask_the_write_is_refused_unless_the_sandbox_is_off() {
     assert!(world.project().join(".envrc").exists());
 }
 
-/// Once a person has allowed a write, the sentry keeps the file as written and guards it against commands.
+/// Once a person has allowed a write, the inventory keeps the file as written and guards it against commands.
 #[test]
 fn an_allowed_file_stays_and_is_guarded_from_commands() {
     for level in ["auto", "landlock"] {
@@ -117,7 +117,7 @@ fn an_allowed_file_stays_and_is_guarded_from_commands() {
         let settings = world.outside().join("config.toml");
         std::fs::write(&settings, format!("[sandbox]\nlevel = \"{level}\"\n")).unwrap();
         let mut server = world.server_with(&["--config", settings.to_str().unwrap()], person.options());
-        // While this command runs, the sentry cannot rule out that a new file is the command's work.
+        // While this command runs, nobody can rule out that a new file is the command's work.
         server.call("bash", json!({ "command": "sleep 1000", "run_in_background": true })).ok();
         for path in [".mcp.json", ".envrc", ".git/hooks/pre-commit", "sub/.claude/settings.json"] {
             server.call("create_file", json!({ "path": path, "content": "allowed" })).ok();

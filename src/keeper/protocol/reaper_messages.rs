@@ -7,8 +7,10 @@ pub enum ReaperEvent {
     Started { pid: i32, reaper: i32 },
     /// The command could not be started.
     Failed { step: Step, errno: i32 },
-    /// The command itself ended. These of its descendants still run.
-    Exited { status: ExitStatus, running: Vec<i32> },
+    /// The command itself ended. These of its descendants still run; `alone` if it certainly has none any more.
+    Exited { status: ExitStatus, running: Vec<i32>, alone: bool },
+    /// The last descendant has ended, some time after the command. A reaper that was killed does not say so.
+    Gone,
     /// The answer to [`Order::AskInputAwaited`]: if some process waits for input, how often the waiting threads have gone to
     /// sleep so far. Two answers differ when they woke up in between.
     InputAwaited { sleeps: Option<u32> },
@@ -64,12 +66,13 @@ impl ReaperEvent {
             Self::InputAwaited { sleeps } => {
                 numbers(b'I', &[i32::from(sleeps.is_some()), sleeps.unwrap_or(0).cast_signed()]);
             }
-            Self::Exited { status, running } => {
+            Self::Gone => numbers(b'G', &[]),
+            Self::Exited { status, running, alone } => {
                 let (kind, value) = match status {
                     ExitStatus::Code(code) => (0, *code),
                     ExitStatus::Signal(signal) => (1, *signal),
                 };
-                numbers(b'X', &[&[kind, value], running.as_slice()].concat());
+                numbers(b'X', &[&[kind, value, i32::from(*alone)], running.as_slice()].concat());
             }
         }
         out
@@ -93,14 +96,15 @@ impl ReaperEvent {
                 let (awaited, sleeps) = (rest.number()? != 0, rest.number()?.cast_unsigned());
                 Ok(Self::InputAwaited { sleeps: awaited.then_some(sleeps) })
             }
+            b'G' => Ok(Self::Gone),
             b'X' => {
-                let (kind, value) = (rest.number()?, rest.number()?);
+                let (kind, value, alone) = (rest.number()?, rest.number()?, rest.number()? != 0);
                 let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
                 let mut running = Vec::new();
                 while !rest.0.is_empty() {
                     running.push(rest.number()?);
                 }
-                Ok(Self::Exited { status, running })
+                Ok(Self::Exited { status, running, alone })
             }
             _ => Err(Malformed),
         }
@@ -139,8 +143,9 @@ mod tests {
         for event in [
             ReaperEvent::Started { pid: 7, reaper: 6 },
             ReaperEvent::Failed { step: Step::WorkingDirectory, errno: 2 },
-            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4] },
-            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![] },
+            ReaperEvent::Gone,
+            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4], alone: false },
+            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![], alone: true },
             ReaperEvent::Failed { step: Step::Terminal, errno: 2 },
             ReaperEvent::InputAwaited { sleeps: Some(u32::MAX) },
             ReaperEvent::InputAwaited { sleeps: None },

@@ -126,7 +126,7 @@ fn above_secrets(profile: &Profile) -> Vec<PathBuf> {
 
 /// Makes paths read-only. The caller is the keeper, or a process of the guard that has entered the keeper's namespaces.
 pub fn read_only(paths: &[PathBuf]) -> Result<(), Failure> {
-    // A symbolic link cannot be a mount point. The sentry puts it back if a command changes it.
+    // A symbolic link cannot be a mount point. The inventory puts it back if a command changes it.
     for path in paths.iter().filter(|path| !path.is_symlink()) {
         // A mount point cannot be renamed. So a command cannot move the repository away to get rid of the mounts in it.
         if let Some(repository) = path.parent().filter(|parent| path.ends_with("hooks") && parent.ends_with(".git")) {

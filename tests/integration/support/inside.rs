@@ -58,6 +58,21 @@ impl Inside {
         Self { world, client, level, nobody }
     }
 
+    /// A new server in the same world, with the same settings. It finds the project as the test has prepared it.
+    pub fn restart(&mut self) {
+        let config = self.world.outside().join("config.toml");
+        self.reconnect(&["--config", config.to_str().unwrap()]);
+    }
+
+    /// Gives everything in the project to the user who runs the server.
+    pub fn give_project_to_user(&self) {
+        if self.nobody {
+            let owner = format!("{NOBODY}:{NOBODY}");
+            let done = std::process::Command::new("chown").args(["-R", &owner]).arg(self.world.project()).status();
+            assert!(done.unwrap().success());
+        }
+    }
+
     /// A new server in the same world, run by the same user.
     pub fn reconnect(&mut self, arguments: &[&str]) {
         self.client = connect(&self.world, self.nobody, arguments);
