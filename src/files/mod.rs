@@ -27,7 +27,7 @@ pub use action::{Protected, ReadFile, SearchFiles, WriteFile};
 pub use edit::{Edited, Editor, ReplaceRequest};
 pub use error::FileError;
 pub use interrupt::Interrupt;
-pub use scope::{DenyGlobs, HiddenPath, PathHandle, RequestedPath, Root, Scope, Secrets, Target};
+pub use scope::{DenyGlobs, PathHandle, RequestedPath, Root, Scope, Secrets, Target};
 pub use search::{
     FileMatches, FindPage, GrepMode, GrepPage, IgnoredMatches, NameQuery, ResultLine, TextQuery, find, grep,
 };

@@ -10,7 +10,7 @@ use crate::base::identity::Identity;
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::files;
-use crate::sandbox::secrets::{Finder, Mask, Shows, Stamped, Watch};
+use crate::sandbox::secrets::{Finder, Mask, Stamped, Watch};
 
 #[derive(Debug)]
 pub struct Secrets {
@@ -29,8 +29,6 @@ struct Known {
     watch: Watch,
     /// Every file and directory that was found to be secret since the server started, wherever it was moved since.
     identities: HashSet<Identity>,
-    /// Directories of which something is shown.
-    partly: HashSet<Identity>,
 }
 
 /// How long a look at the secrets may take where a file system may stop answering in the middle of it.
@@ -77,19 +75,10 @@ impl Secrets {
     /// For the file tools, which refuse secrets too: by path in these directories, and by identity everywhere.
     pub fn for_files(&self, directories: &[PathBuf]) -> files::Secrets {
         let known = self.known();
-        let masks = &known.masks;
         let inside = |path: &Path| directories.iter().any(|directory| path.starts_with(directory));
-        let hidden = masks.all.iter().map(|stamped| &stamped.mask).filter(|mask| inside(&mask.at));
-        let hidden = hidden.map(|mask| files::HiddenPath {
-            path: mask.at.clone(),
-            shown: match &mask.shows {
-                Shows::Only(entries) => entries.clone(),
-                Shows::Nothing | Shows::Cleaned { .. } => Vec::new(),
-            },
-        });
-        let hidden = hidden.collect();
-        // A directory of which something is shown is checked by path: its identity would deny all of it.
-        files::Secrets::new(hidden, known.identities.difference(&known.partly).copied().collect())
+        let paths = known.masks.all.iter().map(|stamped| &stamped.mask.at);
+        let hidden = paths.filter(|path| inside(path)).cloned().collect();
+        files::Secrets::new(hidden, known.identities.clone())
     }
 }
 
@@ -106,8 +95,6 @@ impl Inner {
         let (watch, all) = Watch::begin(self.finder.find());
         let mut identities = before.as_ref().map(|known| known.identities.clone()).unwrap_or_default();
         identities.extend(all.iter().filter_map(|stamped| Identity::of(&stamped.mask.at)));
-        let partly = all.iter().filter(|stamped| matches!(stamped.mask.shows, Shows::Only(_)));
-        let partly = partly.filter_map(|stamped| Identity::of(&stamped.mask.at)).collect();
         let masks = match &before {
             Some(known) if *known.masks.all == all => known.masks.clone(),
             before => Masks { number: before.as_ref().map_or(0, |known| known.masks.number + 1), all: Arc::new(all) },
@@ -116,7 +103,7 @@ impl Inner {
         match &*known {
             // Another thread was faster and knows more.
             Some(newer) if before.is_none_or(|before| !Arc::ptr_eq(&before, newer)) => newer.clone(),
-            _ => known.insert(Arc::new(Known { masks, watch, identities, partly })).clone(),
+            _ => known.insert(Arc::new(Known { masks, watch, identities })).clone(),
         }
     }
 }

@@ -26,5 +26,5 @@ pub use path_handle::PathHandle;
 pub use requested_path::RequestedPath;
 pub use root::Root;
 pub use scope::Scope;
-pub use secrets::{HiddenPath, Secrets};
+pub use secrets::Secrets;
 pub use target::{Target, open_to_sync, sync};

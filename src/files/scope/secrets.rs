@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::base::identity::Identity;
-use crate::base::wildcard;
 
 /// Credentials and the like, which file tools do not touch: by path, and by identity, so that a secret that was moved, or
 /// is reached through a hard link or a second mount, is recognised.
@@ -15,38 +14,15 @@ pub struct Secrets {
 
 #[derive(Debug, Default)]
 struct Inner {
-    hidden: Vec<HiddenPath>,
+    /// Files and whole directories: a tool that may read a file may also write it, and nobody should write into `~/.ssh`.
+    hidden: Vec<PathBuf>,
     identities: HashSet<Identity>,
     /// The inode numbers of the identities: a walk knows these without asking the kernel.
     inodes: HashSet<u64>,
 }
 
-/// A secret, as the kernel knows it.
-#[derive(Clone, Debug)]
-pub struct HiddenPath {
-    pub path: PathBuf,
-    /// If it is a directory: entries that are no secrets. `*` matches any part of a name; a `/` makes it a path.
-    pub shown: Vec<String>,
-}
-
-impl HiddenPath {
-    fn hides(&self, path: &Path) -> bool {
-        let Ok(below) = path.strip_prefix(&self.path) else { return false };
-        if self.shown.is_empty() {
-            return true;
-        }
-        let Some(first) = below.components().next() else { return false };
-        let first = first.as_os_str().to_string_lossy();
-        let is_shown = |entry: &String| {
-            wildcard::matches(entry, &first)
-                || entry.contains('/') && (below.starts_with(entry) || Path::new(entry).starts_with(below))
-        };
-        !self.shown.iter().any(is_shown)
-    }
-}
-
 impl Secrets {
-    pub fn new(hidden: Vec<HiddenPath>, identities: HashSet<Identity>) -> Self {
+    pub fn new(hidden: Vec<PathBuf>, identities: HashSet<Identity>) -> Self {
         let inodes = identities.iter().map(|identity| identity.inode()).collect();
         Self { inner: Arc::new(Inner { hidden, identities, inodes }) }
     }
@@ -58,8 +34,8 @@ impl Secrets {
     /// The secret that a path is or lies in. A root that is or lies in a secret directory was configured by the operator,
     /// who may allow it.
     pub fn hiding(&self, root: &Path, path: &Path) -> Option<&Path> {
-        let hides = |hidden: &&HiddenPath| hidden.path.starts_with(root) && hidden.path != root && hidden.hides(path);
-        self.inner.hidden.iter().find(hides).map(|hidden| hidden.path.as_path())
+        let hides = |hidden: &&PathBuf| hidden.starts_with(root) && *hidden != root && path.starts_with(hidden);
+        self.inner.hidden.iter().find(hides).map(PathBuf::as_path)
     }
 
     /// Whether a path below a root, or a directory between the two, is a secret by another name.
@@ -90,13 +66,10 @@ mod tests {
         std::fs::write(home.join(".config/gh/hosts.yml"), "").unwrap();
         std::fs::write(home.join(".netrc"), "").unwrap();
         let identities = [".config/gh", ".netrc"].map(|name| Identity::of(&home.join(name)).unwrap());
-        let hidden = vec![
-            HiddenPath { path: home.join(".netrc"), shown: Vec::new() },
-            HiddenPath { path: home.join(".ssh"), shown: vec!["*.pub".to_owned()] },
-        ];
+        let hidden = vec![home.join(".netrc"), home.join(".ssh")];
         let secrets = Secrets::new(hidden, identities.into());
         let by_path = |name: &str| secrets.hiding(&home, &home.join(name)).is_some();
-        assert!(by_path(".netrc") && by_path(".ssh/id") && !by_path(".ssh/id.pub") && !by_path("x"));
+        assert!(by_path(".netrc") && by_path(".ssh/id") && !by_path("x"));
         assert!(secrets.hiding(&home.join(".ssh"), &home.join(".ssh/id")).is_none(), "the operator's own root");
         std::fs::rename(home.join(".config"), home.join(".c2")).unwrap();
         std::fs::hard_link(home.join(".netrc"), home.join("n")).unwrap();
