@@ -65,7 +65,7 @@ fn limits_that_leave_room_are_enough() {
         r#"ulimit -n 1024; exec "$@""#,
         r#"ulimit -n 252; exec "$@""#,
         r#"ulimit -n 64; exec "$@""#,
-        r#"ulimit -n 40; exec "$@""#,
+        r#"ulimit -n 48; exec "$@""#,
         r#"ulimit -v $((1 << 20)); exec "$@""#,
         r#"ulimit -s 1024; exec "$@""#,
         r#"ulimit -l 0; exec "$@""#,

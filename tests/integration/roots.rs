@@ -183,7 +183,8 @@ fn a_root_that_is_the_home_or_above_it_says_nothing() {
         let error = server.call("create_file", json!({"path": "planted", "content": "x"})).err();
         assert!(error.contains("--project-dir"), "{error}");
         for path in [home.join("planted"), home.parent().unwrap().join("planted")] {
-            assert_ne!(server.bash(&format!("echo x > {}", text(&path))).field("exit_code").as_deref(), Some("0"));
+            // What a command writes into the home goes to a layer of its own.
+            server.bash(&format!("echo x > {}", text(&path))).ok();
             assert!(!path.exists());
         }
     }
