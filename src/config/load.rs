@@ -1,9 +1,10 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::layers::Layers;
 use super::options::{SETTINGS, TOKEN_VARIABLE};
 use super::written::Written;
 use super::{Config, ConfigError, Directories, Source, Transport};
+use crate::base::{private_directory, random};
 use crate::{files, policy, sandbox};
 
 const COMMANDS_WOULD_GET_IN: &str = "the network is on for commands, so a command could connect to this server and give itself permission; let clients show \
@@ -33,8 +34,8 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     if tables.transport != Transport::Http {
         warnings.extend(without_effect(source));
     }
-    let state_dir =
-        source.user_dir("XDG_STATE_HOME", ".local/state").unwrap_or_else(std::env::temp_dir).join("testudo");
+    let state_dir = source.user_dir("XDG_STATE_HOME", ".local/state").map(|path| path.join("testudo"));
+    let state_dir = state_dir.unwrap_or_else(state_without_home);
     let runtime_dir = source.variable("XDG_RUNTIME_DIR").map(Path::new).filter(|path| path.is_absolute());
     let runtime_dir = runtime_dir.map(|path| path.join("testudo"));
     let deny = files::DenyGlobs::new(&named.deny_dir, source.home());
@@ -92,4 +93,14 @@ fn allowed_commands(source: &Source) -> policy::AllowedCommands {
 fn cwd_roots(source: &Source) -> Vec<String> {
     let written = source.variable("ALLOWED_CWD_ROOTS").unwrap_or_default().to_string_lossy();
     written.split(',').map(str::trim).filter(|root| !root.is_empty()).map(str::to_owned).collect()
+}
+/// A user without a home keeps things among everybody's temporary files. Nobody else may have made that directory: they could
+/// put approvals into it. If somebody has, nothing is kept beyond this process.
+fn state_without_home() -> PathBuf {
+    let (shared, user) = (std::env::temp_dir(), rustix::process::geteuid().as_raw());
+    let own = shared.join(format!("testudo-state-{user}"));
+    match private_directory::make(&own) {
+        Ok(()) => own,
+        Err(_) => shared.join(format!("testudo-state-{user}-{}", random::hex::<16>())),
+    }
 }

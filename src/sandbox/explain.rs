@@ -4,14 +4,21 @@
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Resource;
+
 use super::profile::Sockets;
 use super::{Level, Network, Profile};
-use crate::base::{lexical, mounts};
+use crate::base::{lexical, mounts, size};
 
 /// The kernel's refusals, as `strerror` words them in English.
 const REFUSALS: [&str; 3] = ["Read-only file system", "Permission denied", "Operation not permitted"];
 /// How a masked name appears in a home of the session's own.
 const MISSING: &str = "No such file or directory";
+/// What commands get for something that we have mounted in its place.
+const BUSY: &str = "Device or resource busy";
+/// How programs report that they can write no more to a file, and that no process can be started.
+const TOO_LARGE: [&str; 2] = ["File size limit exceeded", "File too large"];
+const NO_PROCESS: &str = "Resource temporarily unavailable";
 /// How programs report that a host name could not be looked up.
 const NO_NAME: [&str; 4] =
     ["Temporary failure in name resolution", "Could not resolve host", "Name or service not known", "getaddrinfo"];
@@ -33,14 +40,37 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
                     .to_owned(),
             );
         }
-        let refusal = REFUSALS.into_iter().chain([MISSING]).find(|refusal| line.contains(refusal));
+        if let Some(limit) = about_limits(profile, line) {
+            return Some(limit);
+        }
+        let refusal = REFUSALS.into_iter().chain([MISSING, BUSY]).find(|refusal| line.contains(refusal));
         if profile.network != Network::On
-            && is_about_the_network(line, refusal.is_some_and(|refusal| refusal != MISSING))
+            && is_about_the_network(line, refusal.is_some_and(|refusal| refusal != MISSING && refusal != BUSY))
         {
             return Some("the network is off for commands (--network, sandbox.network)".to_owned());
         }
         let refusal = refusal?;
         paths(line, cwd).into_iter().find_map(|path| about(profile, refusal, &path))
+    })
+}
+
+/// The limit that a message is about, and the way out. Nothing if a smaller limit of the person's own is in force.
+fn about_limits(profile: &Profile, line: &str) -> Option<String> {
+    if profile.level == Level::None {
+        return None;
+    }
+    let limits = &profile.limits;
+    let ours = |resource, limit| rustix::process::getrlimit(resource).current.is_none_or(|own| own >= limit);
+    if TOO_LARGE.iter().any(|sign| line.contains(sign)) && ours(Resource::Fsize, limits.file) {
+        let most = size::text(limits.file);
+        return Some(format!("no file that a command writes can be larger than {most} (sandbox.limits.file)"));
+    }
+    let forks = line.contains(NO_PROCESS) && ["fork", "thread", "clone"].iter().any(|word| line.contains(word));
+    (forks && ours(Resource::Nproc, limits.processes)).then(|| {
+        format!(
+            "a session can have {} processes and threads (sandbox.limits.processes); end some of them with kill or task_stop",
+            limits.processes
+        )
     })
 }
 
@@ -61,6 +91,12 @@ fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
     }
     if refusal == MISSING {
         return None;
+    }
+    if refusal == BUSY {
+        let name = profile.protected.iter().find(|name| name.starts_with(path))?.display();
+        return Some(format!(
+            "{shown} cannot be moved or removed, because commands cannot change {name} (sandbox.protect)"
+        ));
     }
     if let Some(name) = profile.protected.iter().find(|name| path.starts_with(name)) {
         let name = name.display();
@@ -175,6 +211,19 @@ mod tests {
         ] {
             assert_eq!(explained(line), "", "{line}");
         }
+    }
+
+    #[test]
+    fn limits_and_mounts_are_named() {
+        let mut profile = profile();
+        profile.limits.file = 1 << 20;
+        profile.limits.processes = 7;
+        let explained = |line: &str| explain(&profile, Path::new("/p"), line).unwrap_or_default();
+        assert!(explained("dd: error writing 'big': File too large").contains("sandbox.limits.file"));
+        assert!(explained("bash: fork: retry: Resource temporarily unavailable").contains("can have 7 processes"));
+        assert_eq!(explained("read: Resource temporarily unavailable"), "");
+        assert!(explained("mv: cannot move '.git' to 'x': Device or resource busy").contains("/p/.git/hooks"));
+        assert_eq!(explained("umount: /mnt: Device or resource busy"), "");
     }
 
     #[test]

@@ -13,7 +13,6 @@ use crate::exec::{
     self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
 };
 use crate::gate::Permitted;
-use crate::policy::Grant;
 use crate::policy::action::{RunCommand, RunWords};
 
 /// A permitted command, and what it starts with.
@@ -342,29 +341,6 @@ impl Command<'_> {
         }
         let error = std::io::Error::other("its file system does not answer");
         Err(KeeperError::WorkingDirectory { cwd: self.state.cwd.display().to_string(), error })
-    }
-
-    fn grants(&self) -> &[Grant] {
-        match self.what {
-            What::Text(permitted) => permitted.grants(),
-            What::Words(permitted) => permitted.grants(),
-        }
-    }
-
-    fn has_grants(&self) -> bool {
-        self.grants().iter().any(granted::needs_room)
-    }
-
-    /// What a rule gives is for this command alone: the keeper that has it ends with the command, and whatever the command
-    /// has left in the background.
-    fn end_grants(&self, running: &Running, keeper: Arc<KeeperLink>) {
-        if self.has_grants() {
-            let process = running.process.clone();
-            tokio::spawn(async move {
-                process.exited().await;
-                keeper.end().await;
-            });
-        }
     }
 
     fn reserve(&self) -> Result<Reservation, CommandError> {

@@ -2,9 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::command::{Command, What};
 use crate::base::search_path::variable;
-use crate::exec::ShellState;
+use crate::exec::{KeeperLink, Running, ShellState};
 use crate::policy::Grant;
 use crate::sandbox::Profile;
 use crate::sandbox::profile::Sockets;
@@ -13,10 +15,35 @@ use crate::sandbox::settings::Agent;
 const SSH_VARIABLE: &str = "SSH_AUTH_SOCK";
 
 /// Whether a command with this grant needs a keeper of its own.
-pub fn needs_room(grant: &Grant) -> bool {
+fn needs_room(grant: &Grant) -> bool {
     match grant {
         Grant::SshAgent | Grant::GpgAgent | Grant::Write(_) => true,
         Grant::Host(_) => false,
+    }
+}
+
+impl Command<'_> {
+    pub(super) fn grants(&self) -> &[Grant] {
+        match self.what {
+            What::Text(permitted) => permitted.grants(),
+            What::Words(permitted) => permitted.grants(),
+        }
+    }
+
+    pub(super) fn has_grants(&self) -> bool {
+        self.grants().iter().any(needs_room)
+    }
+
+    /// What a rule gives is for this command alone: the keeper that has it ends with the command, and whatever the command
+    /// has left in the background.
+    pub(super) fn end_grants(&self, running: &Running, keeper: Arc<KeeperLink>) {
+        if self.has_grants() {
+            let process = running.process.clone();
+            tokio::spawn(async move {
+                process.exited().await;
+                keeper.end().await;
+            });
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod corpus;
 mod corpus_paths;
 mod create_file;
 mod denials;
+mod denials_unfounded;
 mod differential;
 mod execute_command;
 mod file_systems;

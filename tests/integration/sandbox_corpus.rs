@@ -37,7 +37,9 @@ fn published() -> Vec<String> {
 #[test]
 fn attacks_have_no_effect_outside() {
     everywhere("", &["--network", "off"], |inside| {
-        inside.home_file(".ssh/id_ed25519", "canary");
+        // Other tests have files of that name too, with other contents.
+        let canary = format!("canary of {}", std::process::id());
+        inside.home_file(".ssh/id_ed25519", &canary);
         inside.outside_file("f", "before");
         let (outside, home) = (text(&inside.world.outside()), text(&inside.world.home()));
         let nap = crate::support::nap();
@@ -48,7 +50,7 @@ fn attacks_have_no_effect_outside() {
             let attack = attack.replace("sleep 1000", &format!("sleep {nap}"));
             let command = format!("export OUTSIDE={outside}; {attack}");
             let reply = inside.client.call("bash", json!({ "command": command, "timeout": 2000 }));
-            assert!(!reply.text().contains("canary"), "{attack}: {}", reply.text());
+            assert!(!reply.text().contains(&canary), "{attack}: {}", reply.text());
             assert!(!reply.text().lines().any(|line| line.starts_with("root:")), "{attack}: {}", reply.text());
         }
         assert_eq!(listing(&inside.world.outside(), inside.level), before, "level {:?}", inside.level);
