@@ -128,8 +128,9 @@ fn is_ours_to_write(path: &Path) -> bool {
     if !mounts::answers(path) {
         return false;
     }
-    let existing = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
-    rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok()
+    // In a directory that is missing, the kernel refuses nothing: it finds nothing.
+    let existing = path.ancestors().take(2).find(|path| path.exists());
+    existing.is_some_and(|existing| rustix::fs::access(existing, rustix::fs::Access::WRITE_OK).is_ok())
 }
 
 /// The supervisor has explained it already, if it refused to connect to it.
