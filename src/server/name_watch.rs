@@ -39,7 +39,7 @@ impl NameWatch {
         let mut locked = Vec::new();
         for watch in watches {
             watch.join(self);
-            locked.extend(watch.locked());
+            locked.extend(watch.locked().await);
             let mut scopes = self.scopes.locked();
             if !scopes.iter().any(|known| Arc::ptr_eq(known, &watch)) {
                 scopes.push(watch);

@@ -31,6 +31,9 @@ type Cell = OnceCell<Arc<ScopeWatch>>;
 /// A first command waits so long for the first walk. The rest of a larger tree is walked in the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// Whatever takes so much longer waits for a file system that does not answer.
+const STUCK: Duration = Duration::from_secs(2);
+
 impl ProtectedNames {
     pub fn new(config: &Config) -> Self {
         Self {
@@ -86,12 +89,20 @@ impl ProtectedNames {
     }
 
     async fn begin(&self, root: PathBuf, mounted: bool, window: Window) -> io::Result<Arc<ScopeWatch>> {
-        let (names, home) = (self.names.clone(), self.home.clone());
-        let take = move || {
-            let begun = Inventory::begin(&root, names, home, mounted, &window, Instant::now() + LONGEST_WAIT);
-            begun.map(|(inventory, found)| ScopeWatch::new(&root, inventory, found))
+        let take = || {
+            let (names, home, root, window) = (self.names.clone(), self.home.clone(), root.clone(), window.clone());
+            worker_threads::run(move || {
+                let begun = Inventory::begin(&root, names, home, mounted, &window, Instant::now() + LONGEST_WAIT);
+                begun.map(|(inventory, found)| ScopeWatch::new(&root, inventory, found))
+            })
         };
-        worker_threads::run(take).await.map_err(io::Error::other)?
+        // A file system that stops answering in the middle of a walk keeps its thread for ever. The next walk asks it first,
+        // and leaves it out.
+        let begun = match tokio::time::timeout(LONGEST_WAIT + STUCK, take()).await {
+            Ok(begun) => begun,
+            Err(_) => take().await,
+        };
+        begun.map_err(io::Error::other)?
     }
 
     /// When commands were at work in a directory that overlaps with this one. Then not all that stands there is the person's

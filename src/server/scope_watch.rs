@@ -17,6 +17,8 @@ use crate::inventory::{Inventory, Report, Span, Undone, Window};
 pub struct ScopeWatch {
     root: PathBuf,
     inventory: Mutex<Inventory>,
+    /// What was locked when somebody asked last.
+    locked: Mutex<Vec<PathBuf>>,
     members: Mutex<Vec<Weak<NameWatch>>>,
     activity: Mutex<Activity>,
     /// What walks in the background found, for the next result.
@@ -57,6 +59,7 @@ impl ScopeWatch {
     pub fn new(root: &Path, inventory: Inventory, found: Report) -> Arc<Self> {
         Arc::new(Self {
             root: root.to_owned(),
+            locked: Mutex::new(inventory.locked()),
             inventory: Mutex::new(inventory),
             members: Mutex::default(),
             activity: Mutex::default(),
@@ -116,8 +119,12 @@ impl ScopeWatch {
         busy
     }
 
-    pub fn locked(&self) -> Vec<PathBuf> {
-        self.inventory.locked().locked()
+    /// What commands cannot write; as far as it is known, if a file system does not answer.
+    pub async fn locked(self: &Arc<Self>) -> Vec<PathBuf> {
+        if let Some(locked) = self.with(|inventory| inventory.locked()).await {
+            *self.locked.locked() = locked;
+        }
+        self.locked.locked().clone()
     }
 
     /// A command is about to start. What has changed near at hand while none ran is the person's own.
