@@ -34,12 +34,29 @@ impl Scene {
         Self { world, client, mark }
     }
 
-    /// From now on everything that touches the mount waits.
+    /// From now on everything that touches the mount waits. The process is stopped while it waits for a request: the kernel
+    /// lets nobody die whose request it has taken and not answered.
     fn hang(&self) {
+        const READ: &str = "0";
+        let signal = |name: &str, pid: u32| {
+            assert!(std::process::Command::new("kill").args([name, &pid.to_string()]).status().unwrap().success());
+        };
+        let field = |pid: u32, name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).unwrap();
         for pid in self.daemon() {
-            assert!(std::process::Command::new("kill").args(["-STOP", &pid.to_string()]).status().unwrap().success());
-            until("the file system to stop", || {
-                std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") T ").then_some(())
+            let mut switches = String::new();
+            until("the first walk to be over", || {
+                let before = std::mem::replace(&mut switches, field(pid, "status"));
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                (before == switches).then_some(())
+            });
+            until("the file system to stop between two requests", || {
+                signal("-STOP", pid);
+                until("the file system to stop", || field(pid, "stat").contains(") T ").then_some(()));
+                let waits = field(pid, "syscall").split(' ').next() == Some(READ);
+                if !waits {
+                    signal("-CONT", pid);
+                }
+                waits.then_some(())
             });
         }
     }
