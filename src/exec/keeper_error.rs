@@ -50,6 +50,15 @@ impl KeeperError {
         matches!(self, Self::NoProc | Self::Launch(_))
     }
 
+    /// Whether no process could be started. After a fork bomb that passes within seconds.
+    pub fn lacks_processes(&self) -> bool {
+        match self {
+            Self::Launch(error) => error.raw_os_error() == Some(libc::EAGAIN),
+            Self::Restrict(failed) => failed.errno == libc::EAGAIN,
+            _ => false,
+        }
+    }
+
     /// Whether the next attempt may succeed although nobody has changed anything.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::NotReady | Self::Dead) || self.advice().is_some()

@@ -40,8 +40,8 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
                     .to_owned(),
             );
         }
-        if let Some(limit) = about_limits(profile, line) {
-            return Some(limit);
+        if let Some(reason) = about_limits(profile, line).or_else(|| about_agents(profile, line)) {
+            return Some(reason);
         }
         let refusal = REFUSALS.into_iter().chain([MISSING, BUSY]).find(|refusal| line.contains(refusal));
         if profile.network != Network::On
@@ -70,6 +70,32 @@ fn about_limits(profile: &Profile, line: &str) -> Option<String> {
         format!(
             "a session can have {} processes and threads (sandbox.limits.processes); end some of them with kill or task_stop",
             limits.processes
+        )
+    })
+}
+
+/// How programs report that they have no key to log in or to sign with, and how commands get one.
+const NO_KEY: [(&str, &str); 5] = [
+    ("Permission denied (publickey", "ssh"),
+    ("Could not open a connection to your authentication agent", "ssh"),
+    ("Couldn't get agent socket", "ssh"),
+    ("gpg: signing failed", "gpg"),
+    ("can't connect to the agent", "gpg"),
+];
+
+/// Keys are hidden, and so are the agents that use them.
+fn about_agents(profile: &Profile, line: &str) -> Option<String> {
+    let (_, agent) = NO_KEY.iter().find(|(sign, _)| line.contains(sign))?;
+    let given = |path: &PathBuf| path.ends_with("S.gpg-agent");
+    let has_it = match (&profile.sockets, *agent) {
+        (Sockets::All, _) => true,
+        (Sockets::Only(_), "ssh") => profile.variables.iter().any(|(name, _)| name == "SSH_AUTH_SOCK"),
+        (Sockets::Only(listed), _) => listed.iter().any(given),
+    };
+    (profile.level != Level::None && !has_it).then(|| {
+        format!(
+            "commands can use neither the person's keys nor the {agent} agent; sandbox.agents = [\"{agent}\"] lets all commands use \
+             the agent, a rule with grants = [\"{agent}-agent\"] those that it names"
         )
     })
 }
@@ -212,6 +238,16 @@ mod tests {
         ] {
             assert_eq!(explained(line), "", "{line}");
         }
+    }
+
+    #[test]
+    fn a_command_without_a_key_is_told_how_to_get_one() {
+        let refused = "git@host: Permission denied (publickey,password).";
+        assert!(explained(refused).contains("grants = [\"ssh-agent\"]"));
+        assert!(explained("error: gpg: signing failed: No secret key").contains("sandbox.agents = [\"gpg\"]"));
+        let mut profile = profile();
+        profile.variables = vec![("SSH_AUTH_SOCK".to_owned(), "/run/agent".into())];
+        assert_eq!(explain(&profile, Path::new("/p"), refused), None, "it has the agent");
     }
 
     #[test]

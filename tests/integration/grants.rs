@@ -132,6 +132,7 @@ fn git_pushes_over_ssh_with_the_grant_and_not_without() {
         let mut server = server(&world, &settings, &variables, person.options());
         let denied = server.bash("git ls-remote origin");
         assert_ne!(denied.field("exit_code").as_deref(), Some("0"), "{level} {}", denied.text());
+        assert!(denied.text().contains("[sandbox: ") && denied.text().contains("sandbox.agents"), "{}", denied.text());
         person.will(choice("once"));
         let pushed = server.bash("git push origin main");
         assert_eq!(pushed.field("exit_code").as_deref(), Some("0"), "{level} {}", pushed.text());
