@@ -1,8 +1,9 @@
-//! A control group (version 2), in which the kernel counts the processes and memory of a session. We can create one if a
-//! group was delegated to us, as a systemd user session does, or if we are root and the groups are writable.
+//! A control group, in which the kernel counts the processes and memory of a session. We can create one if a group was
+//! delegated to us, as a systemd user session does, or if we are root and the groups are writable.
 //!
-//! The new group may have to be a sibling of the group we are in: the kernel does not enable controllers below a group that
-//! has processes of its own.
+//! With version 2 the new group may have to be a sibling of the group we are in: the kernel does not enable controllers below
+//! a group that has processes of its own. With version 1 each controller has groups of its own, and a session gets one for
+//! its processes only: root's are limited by nothing else, and its keeper counts memory.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,15 +17,31 @@ pub struct Cgroup {
 
 /// Where version 2 is mounted: by itself, or beside version 1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
+/// Where version 1 has the groups that count processes.
+const MOUNT_OF_PIDS: &str = "/sys/fs/cgroup/pids";
 const NAME: &str = "testudo-";
 
 impl Cgroup {
     /// `None` if we may not create a group. The limits of single processes and the keeper's own count hold without it.
     pub fn make(limits: &Limits) -> Option<Self> {
-        let root = mount()?;
         let membership = std::fs::read_to_string("/proc/self/cgroup").ok()?;
         let name = format!("{NAME}{}", std::process::id());
-        parents(root, &membership).into_iter().find_map(|parent| Self::make_in(&parent, &name, limits).ok())
+        let parents = mount().map(|root| parents(root, &membership)).unwrap_or_default();
+        let unified = parents.into_iter().find_map(|parent| Self::make_in(&parent, &name, limits).ok());
+        let of_pids = || Self::make_of_pids(&parent_of_pids(Path::new(MOUNT_OF_PIDS), &membership)?, &name, limits).ok();
+        unified.or_else(of_pids)
+    }
+
+    /// A group of version 1, which counts processes only.
+    fn make_of_pids(parent: &Path, name: &str, limits: &Limits) -> io::Result<Self> {
+        remove_abandoned(parent);
+        let group = Self { path: parent.join(name) };
+        std::fs::create_dir(&group.path)?;
+        if let Err(error) = std::fs::write(group.path.join("pids.max"), limits.processes.to_string()) {
+            group.remove();
+            return Err(error);
+        }
+        Ok(group)
     }
 
     fn make_in(parent: &Path, name: &str, limits: &Limits) -> io::Result<Self> {
@@ -81,6 +98,13 @@ fn parents(root: &Path, membership: &str) -> Vec<PathBuf> {
     [own].into_iter().chain(above).collect()
 }
 
+/// Our own group of version 1 that counts processes. A container sees its own group as the root of the mount.
+fn parent_of_pids(root: &Path, membership: &str) -> Option<PathBuf> {
+    let lines = membership.lines().filter_map(|line| line.split_once(':')?.1.split_once(":/"));
+    let (_, own) = lines.into_iter().find(|(controllers, _)| controllers.split(',').any(|has| has == "pids"))?;
+    [root.join(own), root.to_owned()].into_iter().find(|parent| parent.join("cgroup.procs").exists())
+}
+
 /// Removes the groups of guards that were killed. The kernel refuses to remove a group that still has processes.
 fn remove_abandoned(parent: &Path) {
     let Ok(entries) = std::fs::read_dir(parent) else { return };
@@ -108,5 +132,19 @@ mod tests {
         group.add(42).unwrap();
         let read = |name: &str| std::fs::read_to_string(root.join("slice/testudo-1").join(name)).unwrap();
         assert_eq!([read("pids.max"), read("memory.max"), read("cgroup.procs")], ["7", "1050", "42"]);
+    }
+
+    #[test]
+    fn a_group_of_version_1_is_made_below_our_own() {
+        let world = tempfile::tempdir().unwrap();
+        let membership = "9:name=systemd:/x\n4:cpu,pids:/slice/scope\n0::/\n";
+        assert_eq!(parent_of_pids(world.path(), membership), None);
+        std::fs::write(world.path().join("cgroup.procs"), "").unwrap();
+        assert_eq!(parent_of_pids(world.path(), membership).as_deref(), Some(world.path()));
+        let own = world.path().join("slice/scope");
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::write(own.join("cgroup.procs"), "").unwrap();
+        assert_eq!(parent_of_pids(world.path(), membership), Some(own));
+        assert_eq!(parent_of_pids(world.path(), "0::/\n"), None);
     }
 }
