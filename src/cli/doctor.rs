@@ -148,7 +148,7 @@ fn home(config: &Config, found: &Enforcement) -> String {
 
 fn landlock() -> String {
     if let Some((shortcoming, _)) = crate::sandbox::landlock_shortcoming() {
-        return shortcoming.to_string();
+        return shortcoming;
     }
     match crate::sandbox::landlock_version() {
         version @ ..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),

@@ -118,6 +118,13 @@ def works(model, agent):
     assert "unknown token" not in run.debug_log()
 
 
+def reads_the_guide(model, agent):
+    """These agents give the model a tool of their own that reads a server's resources."""
+    script = [("read_mcp_resource", {"server": "testudo", "uri": "testudo://guide"})]
+    result, = Run(model, agent, "guide", script).prepare().finish()
+    has(result, "# How to work with testudo", "wait_for")
+
+
 def is_asked(model, agent):
     """A rule says `ask`, and no person sits at the agent."""
     run = Run(model, agent, "asked", [("bash", {"command": "touch made"})], ["--ask", "touch"]).prepare()
@@ -128,9 +135,9 @@ def is_asked(model, agent):
         assert made, "the approved command did not run"
         return
     assert not made, "the command ran without an approval"
-    has(result, "refused", "--allow 'touch made'")
+    has(result, "refused", "`--allow touch` would permit it", "`testudo approve --wait`")
     if agent.when_asked == "cannot ask":
-        has(result, "this client cannot ask")
+        has(result, "this client cannot ask; `--allow touch`")
     else:
         has(result, f"the client answered `{agent.when_asked}` at once", "nobody may have been asked")
 
@@ -204,7 +211,8 @@ def leaves(model, agent):
     assert left.returncode == 0 and "Traceback" not in left.stderr, left.stderr[-3000:]
 
 
-ALL = [takes_a_minute, works, is_asked, over_http, is_killed, leaves]
+ALL = [takes_a_minute, works, reads_the_guide, is_asked, over_http, is_killed, leaves]
 for scenario in ALL:
     scenario.applies = lambda agent: True
+reads_the_guide.applies = lambda agent: agent.name in ("codex", "opencode")
 leaves.applies = lambda agent: agent.name == "fastmcp"

@@ -147,9 +147,7 @@ fn doctor_speaks_to_scripts() {
 fn doctor_advises_about_each_shortcoming() {
     let world = World::new();
     let advice = |output: &std::process::Output| -> Vec<String> {
-        let lines =
-            out(output).lines().filter_map(|line| Some(line.strip_prefix("advice")?.trim().to_owned())).collect();
-        lines
+        out(output).lines().filter_map(|line| Some(line.strip_prefix("advice")?.trim().to_owned())).collect()
     };
     let fresh = world.run(&["doctor"]);
     assert_eq!(advice(&fresh), ["no client starts testudo: testudo install --list shows those on this machine"]);
@@ -163,7 +161,6 @@ fn doctor_advises_about_each_shortcoming() {
     std::fs::create_dir_all(world.home().join(".gemini")).unwrap();
     std::fs::write(world.home().join(".gemini/settings.json"), "{").unwrap();
     // A file where the state directory should be: no audit log, no control socket.
-    std::fs::create_dir_all(world.home().join(".local")).unwrap();
     std::fs::remove_dir_all(world.home().join(".local")).unwrap();
     std::fs::write(world.home().join(".local"), "").unwrap();
     let output = world.command(&["doctor"]).current_dir("/").output().unwrap();

@@ -47,7 +47,7 @@ fn pages() -> Vec<(String, String)> {
     for folder in ["docs", "docs/decisions"] {
         let entries = std::fs::read_dir(root().join(folder)).unwrap().flatten();
         let files = entries.map(|entry| format!("{folder}/{}", entry.file_name().to_str().unwrap()));
-        names.extend(files.filter(|name| name.ends_with(".md")));
+        names.extend(files.filter(|name| Path::new(name).extension().is_some_and(|extension| extension == "md")));
     }
     names.into_iter().map(|name| (name.clone(), std::fs::read_to_string(root().join(name)).unwrap())).collect()
 }
