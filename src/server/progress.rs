@@ -35,6 +35,11 @@ struct Lines {
 
 const BETWEEN: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(5);
+/// A client that reads a message together with the answer takes it for an error: "unknown token". Most commands end right
+/// after their last line, so a line is told so much later, unless the answer has it by then.
+const HELD: Duration = Duration::from_millis(10);
+/// The answer follows the last message by this much, so that clients read them one after the other.
+const APART: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: usize = 4096;
 
 impl Progress {
@@ -60,29 +65,39 @@ impl Progress {
             let _done = done.clone().drop_guard();
             work.await
         };
-        tokio::join!(finishing, self.tell(&sink, &done)).0
+        let (result, last) = tokio::join!(finishing, self.tell(&sink, &done));
+        if let Some(last) = last {
+            tokio::time::sleep_until(last + APART).await;
+        }
+        result
     }
 
-    async fn tell(&self, sink: &ProgressSink, done: &CancellationToken) {
-        let (mut told, mut beats, begun) = (0.0, 0_u32, Instant::now());
+    /// Returns when it told something last.
+    async fn tell(&self, sink: &ProgressSink, done: &CancellationToken) -> Option<Instant> {
+        let (mut told, mut beats, begun, mut last) = (0.0, 0_u32, Instant::now(), None);
         let mut last_line = "still running".to_owned();
         loop {
             let silent = tokio::select! {
                 biased;
-                () = done.cancelled() => break,
+                () = done.cancelled() => return last,
                 () = self.changed.notified() => false,
                 () = tokio::time::sleep(HEARTBEAT) => true,
             };
+            if !silent && tokio::time::timeout(HELD, done.cancelled()).await.is_ok() {
+                return last;
+            }
             if let Some((count, message)) = self.take() {
                 (told, beats) = (count, 0);
                 message.lines().next_back().unwrap_or_default().clone_into(&mut last_line);
                 sink(count, message).await;
+                last = Some(Instant::now());
                 let _ = tokio::time::timeout(BETWEEN, done.cancelled()).await;
             } else if silent {
                 beats += 1;
                 // Approaches the next whole number and never reaches it, so that progress always rises.
                 let message = format!("{last_line} ({} s)", begun.elapsed().as_secs());
                 sink(told + 1.0 - 1.0 / f64::from(beats + 1), message).await;
+                last = Some(Instant::now());
             }
         }
     }
@@ -161,7 +176,7 @@ mod tests {
                 worker.add(b"four\n");
                 tokio::time::sleep(Duration::from_secs(11)).await;
                 worker.add(b"five\n");
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::time::sleep(HELD + Duration::from_millis(1)).await;
                 worker.add(b"the answer has it\n");
             })
             .await;
@@ -173,6 +188,23 @@ mod tests {
         assert_eq!((told[3].1, told[4].1), ("four (5 s)", "four (10 s)"));
         assert_eq!(told[5..], [(5.0, "five")]);
         assert!(told.windows(2).all(|pair| pair[0].0 < pair[1].0), "{told:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_and_the_answer_are_apart() {
+        // Milliseconds that the work goes on after its only line, whether it is told, and when the answer comes.
+        for (after, is_told, answered) in [(0, false, 0), (9, false, 9), (12, true, 20), (30, true, 30)] {
+            let (sink, seen) = collected();
+            let progress = Progress::default();
+            let (worker, begun) = (progress.clone(), Instant::now());
+            let work = async move {
+                worker.add(b"one\n");
+                tokio::time::sleep(Duration::from_millis(after)).await;
+            };
+            progress.while_running(Some(sink), work).await;
+            assert_eq!(!seen.lock().unwrap().is_empty(), is_told, "{after}");
+            assert_eq!(begun.elapsed().as_millis(), answered, "{after}");
+        }
     }
 
     #[test]
