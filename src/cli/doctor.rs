@@ -1,5 +1,6 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, with a fix for each shortcoming.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
@@ -8,7 +9,7 @@ use super::advice::advice;
 use super::output::print;
 use super::{approvals, audit, install};
 use crate::base::size;
-use crate::config::Config;
+use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::exec::{Shell, TreeSize};
 use crate::sandbox::home::State;
@@ -25,14 +26,32 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<ExitCode> {
     }
     let server = super::server(config)?;
     let found = server.self_test().await;
-    let holds = holds(server.config(), &found);
+    let config = server.config();
+    let holds = holds(&config, &found);
     if as_json {
-        print(&serde_json::to_string_pretty(&report(server.config(), &found, holds))?)?;
+        print(&serde_json::to_string_pretty(&report(&config, &found, holds))?)?;
     } else {
         print(&enforcement(&server, &found))?;
     }
     server.shut_down().await;
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// For a configuration that cannot be read. A server that runs goes on with the one it has.
+pub fn refused(error: &ConfigError, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    if as_json {
+        let version = env!("CARGO_PKG_VERSION");
+        let report =
+            json!({ "version": version, "ok": false, "configuration": file, "configuration_error": error.to_string() });
+        print(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        let mut text = format!("testudo {}\n", env!("CARGO_PKG_VERSION"));
+        text.push_str(&row("configuration", &file.display().to_string()));
+        text.push_str(&row("", &format!("refused: {error}")));
+        text.push_str(&row("", "no server starts with it; servers that run keep the configuration that they have"));
+        print(&text)?;
+    }
+    Ok(ExitCode::FAILURE)
 }
 
 fn holds(config: &Config, found: &Enforcement) -> bool {
@@ -91,7 +110,7 @@ fn configuration(config: &Config) -> String {
 }
 
 fn enforcement(server: &Server, found: &Enforcement) -> String {
-    let config = server.config();
+    let config = &server.config();
     let mut text = row("sandbox", &sandbox_in_words(&config.sandbox, Some(found)));
     text.push_str(&row("home", &home(config, found)));
     text.push_str(&row("landlock", &landlock()));

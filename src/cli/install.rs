@@ -133,8 +133,7 @@ fn check(options: &[String], machine: &Machine) -> anyhow::Result<()> {
         current_dir: Some(machine.project.clone()),
     };
     let config = config::load(&source).context("the server would not start with these options")?;
-    crate::tools::check_names(&config.tools)
-        .map_err(|reason| anyhow::anyhow!("bad value for --disable-tools: {reason}"))
+    Ok(config.tools.check(&crate::tools::names())?)
 }
 
 /// The options of the server whose value is a path.

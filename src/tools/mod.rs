@@ -22,8 +22,6 @@ mod time_limit;
 mod tool;
 mod view;
 
-use crate::base::spelling;
-use crate::config::ToolSettings;
 use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
 use crate::server::{Context, Hints, Stop, ToolEntry, ToolError, ToolOutput};
 
@@ -46,6 +44,10 @@ pub static TOOLS: &[ToolEntry] = &[
     entry::<execute_command::ExecuteCommand>(&[Terminal]),
     entry::<run_shell_command::RunShellCommand>(&[Gemini]),
 ];
+
+pub fn names() -> Vec<&'static str> {
+    TOOLS.iter().map(|entry| entry.name).collect()
+}
 
 const LONGEST_COMMAND: usize = 1 << 20;
 
@@ -82,15 +84,4 @@ fn unknown_task(context: &Context, id: &str) -> ToolError {
         format!("Known: {}.", newest.join(", "))
     };
     ToolError::new(format!("task not found: {id}")).hint(hint)
-}
-
-/// Refuses `--disable-tools` with a name that no tool has.
-pub fn check_names(settings: &ToolSettings) -> Result<(), String> {
-    let valid: Vec<&str> = TOOLS.iter().map(|entry| entry.name).collect();
-    let Some(unknown) = settings.disable_tools.iter().find(|name| !valid.contains(&name.as_str())) else {
-        return Ok(());
-    };
-    let near = spelling::nearest(unknown, valid.iter().copied());
-    let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-    Err(format!("unknown tool {unknown:?}{suggestion} (valid: {})", valid.join(", ")))
 }

@@ -124,6 +124,7 @@ impl ServerHandler for Handler {
     }
 
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+        self.server.follow_configuration().await;
         Ok(ListToolsResult::with_all_items(self.server.tools().iter().map(|entry| tool(entry)).collect()))
     }
 

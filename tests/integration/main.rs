@@ -52,6 +52,7 @@ mod prompts;
 mod protected_files;
 mod protocol;
 mod questions;
+mod reload;
 mod results;
 mod roots;
 mod run_shell_command;
