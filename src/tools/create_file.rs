@@ -11,7 +11,7 @@ pub struct CreateFile;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
+    /// In the project or /tmp, absolute or relative to the cwd.
     path: String,
     /// The whole content of the file.
     content: String,

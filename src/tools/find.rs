@@ -17,7 +17,7 @@ pub struct Find;
 pub struct Arguments {
     /// Glob: `*.rs` matches names at any depth, `src/**/*.rs` matches paths.
     pattern: String,
-    /// Directory, absolute or relative to the session's cwd, which is the default. The project and /tmp are in scope.
+    /// Directory in the project or /tmp, absolute or relative to the cwd, which is the default.
     path: Option<String>,
     /// Only names of this kind.
     r#type: Option<Kind>,

@@ -16,7 +16,7 @@ pub struct Grep;
 pub struct Arguments {
     /// Regular expression.
     pattern: String,
-    /// File or directory, absolute or relative to the session's cwd, which is the default. The project and /tmp are in scope.
+    /// File or directory in the project or /tmp, absolute or relative to the cwd, which is the default.
     path: Option<String>,
     /// Only files that match, like `*.rs`, or do not match, like `!*.min.js`.
     glob: Option<String>,

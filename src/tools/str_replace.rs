@@ -11,7 +11,7 @@ pub struct StrReplace;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
+    /// In the project or /tmp, absolute or relative to the cwd.
     path: String,
     /// The text to replace. It must occur exactly once, unless replace_all is true.
     old_str: String,

@@ -14,7 +14,7 @@ pub struct Arguments {
     // A string and not an enum, so that an unknown command gets the error text below and not the parser's.
     #[schemars(extend("enum" = ["view", "str_replace", "create", "insert"]))]
     command: String,
-    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
+    /// In the project or /tmp, absolute or relative to the cwd.
     path: String,
     /// For view: [start, end], counted from 1; an end of -1 is the last line.
     view_range: Option<Vec<i64>>,

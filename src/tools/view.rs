@@ -14,7 +14,7 @@ pub struct View;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// Absolute, or relative to the session's cwd. The project and /tmp are in scope.
+    /// In the project or /tmp, absolute or relative to the cwd.
     path: String,
     /// [start, end], counted from 1; an end of -1 is the last line.
     view_range: Option<Vec<i64>>,
