@@ -5,11 +5,17 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::advice::advice;
 use super::output::print;
 use super::{approvals, audit, install};
+<<<<<<< HEAD
 use crate::config::{Config, ConfigError};
+=======
+use crate::base::size;
+use crate::config::Config;
+>>>>>>> z-agents
 use crate::control::Control;
-use crate::exec::Shell;
+use crate::exec::{Shell, TreeSize};
 use crate::sandbox::home::State;
 use crate::sandbox::settings::HomeMode;
 use crate::sandbox::{Level, Mode};
@@ -68,6 +74,11 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         "has_project": !config.directories.has_no_project(),
         "stored_output": config.cache_dir,
         "audit_log": audit::row(config),
+        "sizes": {
+            "stored_output": TreeSize::of(&config.cache_dir).bytes,
+            "audit_log": audit::size(config),
+            "home": super::home::bytes(config),
+        },
         "control_socket": Control::try_out(&config.control_dirs).ok(),
         "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
         "warnings": config.warnings,
@@ -82,6 +93,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         },
         "clients": install::registrations(),
         "approvals": approvals::given(config),
+        "advice": advice(config, found),
     })
 }
 
@@ -91,15 +103,11 @@ fn configuration(config: &Config) -> String {
     let mut text = format!("testudo {}\n", env!("CARGO_PKG_VERSION"));
     text.push_str(&row("configuration", &file));
     text.push_str(&row("project dir", &config.directories.project_dir().display().to_string()));
-    if config.directories.has_no_project() {
-        text.push_str(&row(
-            "",
-            "started in / or in the home directory, so file tools have no project; use --project-dir",
-        ));
-    }
-    text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
+    let stored = size::text(TreeSize::of(&config.cache_dir).bytes);
+    text.push_str(&row("stored output", &format!("{}, {stored}", config.cache_dir.display())));
     text.push_str(&row("control socket", &control(config)));
-    text.push_str(&row("audit log", &audit::row(config)));
+    let recorded = size::text(audit::size(config));
+    text.push_str(&row("audit log", &format!("{}, {recorded}", audit::row(config))));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
     text
@@ -113,24 +121,23 @@ fn enforcement(server: &Server, found: &Enforcement) -> String {
     for finding in &found.findings {
         text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
     }
-    text.extend(advice(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
+    text.extend(reasons_and_fixes(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
     let clients = install::registrations();
-    let none = ["none; testudo install --list shows the clients that it can be registered with".to_owned()];
+    let none = ["none".to_owned()];
     for (index, line) in if clients.is_empty() { none.as_slice() } else { &clients }.iter().enumerate() {
         text.push_str(&row(if index == 0 { "clients" } else { "" }, line));
     }
     for (index, line) in approvals::lines(&approvals::given(config)).iter().enumerate() {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }
+    text.extend(advice(config, found).iter().map(|line| row("advice", line)));
     text
 }
 
 fn control(config: &Config) -> String {
     match Control::try_out(&config.control_dirs) {
         Ok(directory) => format!("in {}", directory.display()),
-        Err(reasons) => format!(
-            "none: {reasons}; testudo ps, watch and approve will not find servers; make one of these directories writable"
-        ),
+        Err(reasons) => format!("none: {reasons}"),
     }
 }
 
@@ -163,8 +170,8 @@ fn home(config: &Config, found: &Enforcement) -> String {
 }
 
 fn landlock() -> String {
-    if let Some((shortcoming, fix)) = crate::sandbox::landlock_shortcoming() {
-        return format!("{shortcoming}: {fix}");
+    if let Some((shortcoming, _)) = crate::sandbox::landlock_shortcoming() {
+        return shortcoming;
     }
     match crate::sandbox::landlock_version() {
         version @ ..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
@@ -173,7 +180,7 @@ fn landlock() -> String {
 }
 
 /// Why the level is not higher, and what to do about it.
-fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
+fn reasons_and_fixes(mode: Mode, found: &Enforcement) -> Vec<String> {
     if mode == Mode::Off {
         return Vec::new();
     }
@@ -184,9 +191,6 @@ fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
 fn shell(shell: &Shell) -> String {
     match shell {
         Shell::Bash(path) => path.display().to_string(),
-        Shell::Posix(path) => format!(
-            "{} (no /bin/bash here: arrays, [[ ]] and process substitution will not work; install bash)",
-            path.display()
-        ),
+        Shell::Posix(path) => format!("{} (no /bin/bash here)", path.display()),
     }
 }

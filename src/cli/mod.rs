@@ -1,6 +1,7 @@
 //! What a person types, one file per subcommand. The flags come from [`crate::config::options`], so help, file and
 //! environment agree.
 
+mod advice;
 mod approvals;
 mod approve;
 mod arguments;

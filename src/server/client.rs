@@ -138,6 +138,11 @@ impl Client {
         self.sessions.locked().values().cloned().collect()
     }
 
+    /// Whether it was ever given the id of a task or of a stored output.
+    pub fn was_given_ids(&self) -> bool {
+        self.ids.any()
+    }
+
     /// The state of the question for its roots.
     pub fn roots(&self) -> &Roots {
         &self.roots

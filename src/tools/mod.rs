@@ -8,6 +8,7 @@ mod execute_command;
 mod file;
 mod find;
 mod grep;
+mod guide;
 mod run_shell_command;
 mod str_replace;
 mod str_replace_editor;
@@ -24,6 +25,7 @@ mod view;
 use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
 use crate::server::{Context, Hints, Stop, ToolEntry, ToolError, ToolOutput};
 
+pub use guide::guide;
 pub use tool::Tool;
 use tool::entry;
 
@@ -72,10 +74,12 @@ fn unknown_task(context: &Context, id: &str) -> ToolError {
     let mut known: Vec<String> = sessions.iter().flat_map(|session| session.output_ids()).collect();
     known.extend(sessions.iter().flat_map(|session| session.tasks().ids()));
     let newest = &known[known.len().saturating_sub(MOST_SHOWN)..];
-    let hint = if known.is_empty() {
-        "There are none: this server has no task and no stored output. Some clients start a new server for every call, and \
-         ids do not outlive their server."
+    let hint = if known.is_empty() && !context.client.was_given_ids() {
+        "This server has just started, or the connection is new: it has given out no id yet. Some clients start a new server \
+         for every call, and ids do not outlive their server."
             .to_owned()
+    } else if known.is_empty() {
+        "There are none now: a completed task is forgotten once it is read.".to_owned()
     } else {
         format!("Known: {}.", newest.join(", "))
     };
