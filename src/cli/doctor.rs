@@ -8,12 +8,8 @@ use serde_json::json;
 use super::advice::advice;
 use super::output::print;
 use super::{approvals, audit, install};
-<<<<<<< HEAD
-use crate::config::{Config, ConfigError};
-=======
 use crate::base::size;
-use crate::config::Config;
->>>>>>> z-agents
+use crate::config::{Config, ConfigError};
 use crate::control::Control;
 use crate::exec::{Shell, TreeSize};
 use crate::sandbox::home::State;

@@ -23,6 +23,6 @@ pub fn read(server: &Server, uri: &str) -> Result<ReadResourceResult, ErrorData>
         return Err(ErrorData::resource_not_found(message, Some(json!({ "uri": uri }))));
     }
     let limits = &server.config().exec;
-    let text = tools::guide(server.tools(), limits.timeout, limits.answer_within);
+    let text = tools::guide(&server.tools(), limits.timeout, limits.answer_within);
     Ok(ReadResourceResult::new(vec![ResourceContents::text(text, GUIDE).with_mime_type(MARKDOWN)]))
 }
