@@ -3,23 +3,19 @@ import json
 
 import archive, identity
 
-#: The setting, the variable that the server reads it from, and what the person sees.
+#: The setting, the variable that the server reads it from, and what the person sees. A variable wins over the person's
+#: configuration file, so whatever is not filled in stays empty, which the server takes for not set.
 SETTINGS = {
     "project_dir": ("TESTUDO_PROJECT_DIR", {
         "type": "directory", "title": "Project directory", "required": True,
         "description": "The directory that the agent may read and write. Nothing outside it can be changed."}),
     "sandbox": ("TESTUDO_SANDBOX", {
-        "type": "string", "title": "Sandbox", "required": False, "default": "workspace-write",
-        "description": "workspace-write: commands can write the project. read-only: they can write nothing. off: no sandbox."}),
+        "type": "string", "title": "Sandbox", "required": False, "default": "",
+        "description": "workspace-write: commands can write the project. read-only: they can write nothing. off: no sandbox. "
+                       "Empty: as in your configuration file, else workspace-write."}),
     "network": ("TESTUDO_NETWORK", {
-        "type": "string", "title": "Network", "required": False, "default": "on",
-        "description": "on: commands can use the network. off: they cannot."}),
-    "unlisted": ("TESTUDO_UNLISTED", {
-        "type": "string", "title": "Commands that no rule names", "required": False, "default": "allow",
-        "description": "allow, ask or deny. Rules are in ~/.config/testudo/config.toml."}),
-    "timeout": ("TESTUDO_TIMEOUT", {
-        "type": "number", "title": "Seconds a command may run", "required": False, "default": 120, "min": 1, "max": 600,
-        "description": "Unless the call says otherwise."}),
+        "type": "string", "title": "Network", "required": False, "default": "",
+        "description": "on: commands can use the network. off: they cannot. Empty: as in your configuration file, else on."}),
 }
 
 

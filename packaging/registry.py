@@ -6,9 +6,9 @@ import identity
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 VARIABLES = {
     "TESTUDO_PROJECT_DIR": {"description": "The directory that the agent may read and write", "format": "filepath"},
-    "TESTUDO_SANDBOX": {"description": "What commands may write", "default": "workspace-write",
+    "TESTUDO_SANDBOX": {"description": "What commands may write; workspace-write if not set",
                         "choices": ["workspace-write", "read-only", "off"]},
-    "TESTUDO_NETWORK": {"description": "Whether commands may use the network", "default": "on", "choices": ["on", "off"]},
+    "TESTUDO_NETWORK": {"description": "Whether commands may use the network; on if not set", "choices": ["on", "off"]},
 }
 
 

@@ -42,12 +42,16 @@ def uvx(dist, work):
 
 def bundle(work):
     where = project()
-    environment = {**bare_home(work, "bundle-home"), "TESTUDO_PROJECT_DIR": str(where), "TESTUDO_TIMEOUT": "120",
-                   "TESTUDO_SANDBOX": "workspace-write", "TESTUDO_NETWORK": "on", "TESTUDO_UNLISTED": "allow"}
+    settings = {"TESTUDO_PROJECT_DIR": str(where), "TESTUDO_SANDBOX": "", "TESTUDO_NETWORK": ""}
+    environment = {**bare_home(work, "bundle-home"), **settings}
+    own = pathlib.Path(environment["HOME"]) / ".config/testudo/config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[sandbox]\nmode = "read-only"\n')
     program = work / "bundle/server/testudo"
     program.chmod(0o755)
-    said, _ = call([program], "bash", {"command": "pwd"}, cwd="/", env=environment)
-    check("the bundle starts with the settings of the person", str(where) in said, said)
+    said, _ = call([program], "bash", {"command": "pwd; touch made"}, cwd="/", env=environment)
+    check("the bundle starts in the project that the person chose", str(where) in said, said)
+    check("what is not filled in leaves the person's file in force", not (where / "made").exists(), said)
     shutil.rmtree(where)
 
 
