@@ -48,6 +48,9 @@ pub enum CallError {
     UnknownTool { name: String, valid: String },
 }
 
+/// The most characters of a name that no tool has, in the audit log.
+const LONGEST_TOOL_NAME: usize = 100;
+
 impl Server {
     /// `tools` is the table of all tools; the configuration chooses from it. Makes the server's directory and looks for the
     /// machine's shell; starts nothing.
@@ -86,10 +89,13 @@ impl Server {
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
-        let tool = self.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
-            name: call.tool.clone(),
-            valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        })?;
+        let Some(tool) = self.tools.iter().find(|entry| entry.name == call.tool) else {
+            let name: String = call.tool.chars().take(LONGEST_TOOL_NAME).collect();
+            // Nothing happens, so it does not matter here whether it could be written down.
+            let _ = CallRecord::new(&self.audit, &call, name).unknown_tool(&call.arguments).await;
+            let valid = self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+            return Err(CallError::UnknownTool { name: call.tool, valid });
+        };
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
         let record = CallRecord::new(&self.audit, &call, tool.name);
         if let Err(reason) = record.begin(&call.arguments).await {
@@ -221,9 +227,9 @@ impl Server {
         ledger::read(&self.ledgers())
     }
 
-    /// Takes back the approval with this id.
-    pub fn revoke(&self, id: &str) -> std::io::Result<Vec<Approval>> {
-        ledger::revoke(&self.ledgers(), |approval| approval.id == id)
+    /// Takes back the approvals that are chosen.
+    pub fn revoke(&self, chosen: impl Fn(&Approval) -> bool) -> std::io::Result<Vec<Approval>> {
+        ledger::revoke(&self.ledgers(), chosen)
     }
 
     fn ledgers(&self) -> Vec<PathBuf> {
