@@ -1,6 +1,7 @@
 //! What a person types, one file per subcommand. The flags come from [`crate::config::options`], so help, file and
 //! environment agree.
 
+mod advice;
 mod approvals;
 mod approve;
 mod arguments;
@@ -29,7 +30,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use crate::config::options::TOKEN_FLAG;
 use crate::config::{self, Config, Source};
@@ -78,18 +79,27 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     arguments.flags.iter().filter(|(flag, _)| flag == TOKEN_FLAG).flat_map(|(_, values)| values).for_each(|token| {
         crate::exec::command_line::hide(TOKEN_FLAG, token);
     });
-    let config = config::load(&Source {
+    let source = Source {
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,
         current_dir: std::env::current_dir().ok(),
-    })?;
+    };
+    let config = match (config::load(&source), &arguments.command) {
+        (Ok(config), _) => config,
+        (Err(error), Command::Doctor { json })
+            if let Some(file) = source.config_file().filter(|file| error.is_in(file)) =>
+        {
+            return doctor::refused(&error, &file, *json);
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
     let transport = config.transport;
     let runtime = || runtime(transport);
     match arguments.command {
         Command::Serve => {
             log::start(&config);
             let runtime = runtime()?;
-            let result = runtime.block_on(serve::run(config));
+            let result = runtime.block_on(serve::run(config, source));
             // A blocking read of stdin cannot be interrupted. Waiting for it would keep the process alive after a signal.
             runtime.shutdown_background();
             result.map(|()| ExitCode::SUCCESS)
@@ -123,9 +133,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
 }
 
 fn server(config: Config) -> anyhow::Result<Arc<Server>> {
-    if let Err(reason) = crate::tools::check_names(&config.tools) {
-        bail!("bad value for --disable-tools: {reason}");
-    }
     Ok(Server::new(config, crate::tools::TOOLS)?)
 }
 

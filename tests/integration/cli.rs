@@ -142,6 +142,56 @@ fn doctor_speaks_to_scripts() {
     assert_eq!(weak.status.code(), Some(1));
 }
 
+/// One line of advice for each shortcoming, and none where there is nothing to do.
+#[test]
+fn doctor_advises_about_each_shortcoming() {
+    let world = World::new();
+    let advice = |output: &std::process::Output| -> Vec<String> {
+        out(output).lines().filter_map(|line| Some(line.strip_prefix("advice")?.trim().to_owned())).collect()
+    };
+    let fresh = world.run(&["doctor"]);
+    assert_eq!(advice(&fresh), ["no client starts testudo: testudo install --list shows those on this machine"]);
+    world.run(&["install", "cursor"]);
+    let installed = world.run(&["doctor"]);
+    assert_eq!(advice(&installed), Vec::<String>::new(), "{}", out(&installed));
+
+    let moved = std::fs::read_to_string(world.home().join(".cursor/mcp.json")).unwrap();
+    let moved = moved.replace(env!("CARGO_BIN_EXE_testudo"), "/nowhere/testudo");
+    std::fs::write(world.home().join(".cursor/mcp.json"), moved).unwrap();
+    std::fs::create_dir_all(world.home().join(".gemini")).unwrap();
+    std::fs::write(world.home().join(".gemini/settings.json"), "{").unwrap();
+    // A file where the state directory should be: no audit log, no control socket.
+    std::fs::remove_dir_all(world.home().join(".local")).unwrap();
+    std::fs::write(world.home().join(".local"), "").unwrap();
+    let output = world.command(&["doctor"]).current_dir("/").output().unwrap();
+    let lines = advice(&output);
+    for part in [
+        "name one with --project-dir",
+        "testudo ps, watch and approve will not find servers",
+        "nothing is recorded in the audit log",
+        "Cursor starts /nowhere/testudo, which is not there",
+        "Gemini CLI's configuration cannot be read",
+    ] {
+        assert_eq!(lines.iter().filter(|line| line.contains(part)).count(), 1, "{part}: {}", out(&output));
+    }
+    let json = world.command(&["doctor", "--json"]).current_dir("/").output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(report["advice"].as_array().unwrap().len(), lines.len(), "{report}");
+}
+
+#[test]
+fn doctor_shows_what_is_kept_on_disk() {
+    let world = World::new();
+    world.run(&["call", "bash", "command=head -c 300000 /dev/zero > ~/kept"]);
+    let report: serde_json::Value = serde_json::from_slice(&world.run(&["doctor", "--json"]).stdout).unwrap();
+    assert!(report["sizes"]["audit_log"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["sizes"]["home"].as_u64().unwrap() >= 300_000, "{report}");
+    assert!(report["sizes"]["stored_output"].is_u64(), "{report}");
+    let text = out(&world.run(&["doctor"]));
+    let row = |title: &str| text.lines().find(|line| line.starts_with(title)).unwrap().to_owned();
+    assert!(row("audit log").contains("audit.jsonl, ") && row("stored output").contains(", "), "{text}");
+}
+
 #[test]
 fn completions_and_the_manual_come_from_the_command_line() {
     let world = World::new();
