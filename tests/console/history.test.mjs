@@ -82,7 +82,8 @@ test('100,000 lines are scrolled and searched without all of them being in the p
   const context = await window(t);
   const page = await open(context, link);
   await page.getByRole('tab', { name: 'History' }).click();
-  await page.getByText('20,000 calls').waitFor();
+  // A program that was built without optimisation takes a while to read the log.
+  await page.getByText('20,000 calls').waitFor({ timeout: 90_000 });
   await page.locator('.entry code', { hasText: 'make target-20000' }).waitFor();
   for (const part of [0.5, 0.25, 1]) {
     await page.locator('.rows').evaluate((rows, share) => { rows.scrollTop = share * rows.scrollHeight; }, part);

@@ -8,6 +8,8 @@ use crate::people::Growing;
 use crate::support::{World, everywhere, user_words};
 
 struct Console {
+    /// The words that run a program as the same user.
+    by: Vec<&'static str>,
     _program: Growing,
     address: String,
     /// The path of the link that logs in once.
@@ -15,28 +17,29 @@ struct Console {
 }
 
 impl Console {
-    fn start(command: Command) -> Self {
-        let program = Growing::spawn(command);
+    fn start(world: &World, nobody: bool) -> Self {
+        let words = ["console", "--no-open"];
+        let by = if nobody { user_words().to_vec() } else { Vec::new() };
+        let program = Growing::spawn(if nobody { world.command_by(&by, &words) } else { world.command(&words) });
         program.until("/console/login?key=");
         program.until("\n");
         let line = program.seen().lines().next().unwrap().trim_start_matches("http://").to_owned();
         let (address, path) = line.split_once('/').unwrap();
-        Self { address: address.to_owned(), login: format!("/{path}"), _program: program }
+        Self { by, address: address.to_owned(), login: format!("/{path}"), _program: program }
     }
 
-    fn get(&self, path: &str, headers: &str) -> String {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nhost: {}\r\n{headers}connection: close\r\n\r\n", self.address).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+    fn get(&self, path: &str, header: &str) -> String {
+        let url = format!("http://{}{path}", self.address);
+        let words: Vec<&str> = self.by.iter().copied().chain(["curl", "-si", "-H", header, &url]).collect();
+        let output = Command::new(words[0]).args(&words[1..]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     }
 
     /// Logs in, and returns the header with the cookie.
     fn cookie(&self) -> String {
         let answer = self.get(&self.login, "");
         let cookie = answer.split_once("set-cookie: ").unwrap_or_else(|| panic!("{answer}")).1;
-        format!("cookie: {}\r\n", cookie.split(';').next().unwrap())
+        format!("cookie: {}", cookie.split(';').next().unwrap())
     }
 }
 
@@ -75,21 +78,13 @@ else:
     talk(socket.socket(fileno=socket.recv_fds(theirs, 1, 1)[1][0]))
 "#;
     everywhere("", &[], |inside| {
-        let start = || {
-            let words = ["console", "--no-open"];
-            let by = user_words();
-            Console::start(if inside.nobody {
-                inside.world.command_by(&by, &words)
-            } else {
-                inside.world.command(&words)
-            })
-        };
+        let start = || Console::start(&inside.world, inside.nobody);
         let (console, other) = (start(), start());
         let script = inside.world.file("connect.py", CONNECT);
         let cookie = other.cookie();
         assert!(other.get("/console/api/servers", &cookie).contains("200 OK"), "the person can");
         for (target, path, cookie) in
-            [(&console, console.login.as_str(), ""), (&other, "/console/api/servers", cookie.trim_end())]
+            [(&console, console.login.as_str(), ""), (&other, "/console/api/servers", cookie.as_str())]
         {
             let port = target.address.rsplit_once(':').unwrap().1;
             for way in ["plain", "setsid", "pass"] {
@@ -110,7 +105,7 @@ fn no_program_of_another_user_can_connect() {
         return;
     }
     let world = World::for_user(65534);
-    let console = Console::start(world.command_by(&user_words(), &["console", "--no-open"]));
+    let console = Console::start(&world, true);
     let ask = |user: &str| {
         let url = format!("http://{}{}", console.address, console.login);
         let words = [&format!("--reuid={user}"), "--regid=65534", "--clear-groups", "curl", "-si", &url];
