@@ -6,6 +6,7 @@
 //! - [`config`]: defaults, file, environment and flags → [`config::Config`]. `defaults.toml` is the manual.
 //! - [`transport`]: the wire, stdio and HTTP; the only place that knows the SDK.
 //! - [`install`]: registers the server with clients, in their own configuration files.
+//! - [`console`]: the page on which people see and decide, on that API.
 //! - [`control`]: the API for people, on a private socket: what runs, what waits for an answer.
 //! - [`tools`]: what agents ask for: one file per tool, its arguments and the text of its result.
 //! - [`server`]: the order of things. [`server::Server::call`] is the path of every request,
@@ -25,6 +26,7 @@ pub mod audit;
 pub mod base;
 pub mod cli;
 pub mod config;
+pub mod console;
 pub mod control;
 pub mod exec;
 pub mod files;

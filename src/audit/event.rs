@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -14,7 +16,7 @@ pub struct Who {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
     pub session: String,
-    pub tool: &'static str,
+    pub tool: Cow<'static, str>,
 }
 
 /// What happened. It never holds what a file or an output contains, only how large it was.
@@ -81,6 +83,11 @@ pub enum Event {
         process: String,
         task: String,
     },
+    /// A person types into the terminal or the stdin of a command. What they type is not recorded, nor how much it is.
+    Typed {
+        process: String,
+        by: String,
+    },
     ProcessExit {
         process: String,
         /// Not known if the process that watched the command was killed.
@@ -91,6 +98,19 @@ pub enum Event {
         milliseconds: u64,
         stdout_bytes: u64,
         stderr_bytes: u64,
+        /// Of what is stored. Missing if nothing was printed, or if it comes later, as a `digest`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stdout_sha256: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stderr_sha256: Option<String>,
+    },
+    /// The digests of a long output, a moment after the exit.
+    Digest {
+        process: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stdout_sha256: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        stderr_sha256: Option<String>,
     },
     /// The sandbox or the scope denied a path, a socket, a host, a system call or more of something.
     Denied {

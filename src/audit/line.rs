@@ -93,7 +93,7 @@ mod tests {
             principal: "local".to_owned(),
             client: None,
             session: "default".to_owned(),
-            tool: "bash",
+            tool: "bash".into(),
         };
         let what = "a\u{1b}[2K\n\u{202e}b\u{9b}\u{e0041}".to_owned();
         let entry =

@@ -87,6 +87,16 @@ pub enum Command {
     /// Show the questions that wait for a person, and answer them with one key
     #[command(after_help = "Examples:\n  testudo approve\n  testudo approve --wait\n  testudo approve q3fa29c once")]
     Approve(ApproveArguments),
+    /// Open a page in the browser that shows all servers of this user: what runs, what was done, and the questions that wait
+    #[command(after_help = "The link that is printed logs in once. The page is there until this command ends.")]
+    Console {
+        /// Do not open the browser, only print the link
+        #[arg(long)]
+        no_open: bool,
+        /// The port on 127.0.0.1; without it, any that is free
+        #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+        port: u16,
+    },
     /// Show what agents did, from the audit log, or check that nobody has changed it
     #[command(
         after_help = "Examples:\n  testudo audit --since 2h --failed\n  testudo audit --follow\n  testudo audit verify"

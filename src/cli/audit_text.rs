@@ -74,6 +74,8 @@ impl Narrator {
                 format!("$ {shown}    (in {})", text("cwd"))
             }
             "background" => format!("task {}: {}", text("task"), self.commands.get(&command)?),
+            "digest" => return None,
+            "typed" => format!("typed into by {}: {}", text("by"), self.commands.get(&command)?),
             "process_exit" => {
                 let code = event["exit_code"].as_i64().map_or_else(|| "unknown".to_owned(), |code| code.to_string());
                 let why = event["ended_by"].as_str().map(|why| format!(" ({})", row(why))).unwrap_or_default();

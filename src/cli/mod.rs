@@ -8,6 +8,7 @@ mod arguments;
 mod audit;
 mod audit_text;
 mod call;
+mod console;
 mod doctor;
 mod explain;
 mod home;
@@ -121,6 +122,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             Ok(ExitCode::SUCCESS)
         }
         Command::Approve(arguments) => runtime()?.block_on(approve::run(&config, &arguments)),
+        Command::Console { no_open, port } => runtime()?.block_on(console::run(&config, port, !no_open)),
         Command::Audit(arguments) => audit::run(&config, &arguments),
         Command::Home { reset: true, all, .. } => home::reset(&config, all),
         Command::Home { .. } => home::list(&config),

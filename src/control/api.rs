@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Path, RawQuery, State as Shared};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde::Serialize;
 
 use super::types::{
     AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
     SessionState, State,
 };
-use super::{events, output_events};
+use super::{Viewer, events, output_events, tail, typing};
 use crate::base::worker_threads;
 use crate::exec::Streams;
 use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
@@ -22,13 +22,19 @@ use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
 /// The most bytes of one part of a stored output.
 const LARGEST_PART: usize = 1 << 20;
 
+type TheServer = Shared<Arc<Server>>;
+type TheViewer = Extension<Viewer>;
+
+/// Every request must carry a [`Viewer`].
 pub fn router(server: Arc<Server>) -> Router {
     Router::new()
-        .route("/v1/state", get(|Shared(server): Shared<Arc<Server>>| async move { json(&state(&server)) }))
-        .route("/v1/questions", get(|Shared(server): Shared<Arc<Server>>| async move { json(&questions(&server)) }))
+        .route("/v1/state", get(async |server: TheServer, viewer: TheViewer| json(&state(&server, &viewer))))
+        .route("/v1/questions", get(async |server: TheServer, viewer: TheViewer| json(&questions(&server, &viewer))))
         .route("/v1/questions/{id}", post(answer))
         .route("/v1/events", get(events::stream))
         .route("/v1/commands/{id}/output", get(output_events::stream))
+        .route("/v1/commands/{id}/tail", get(tail::get))
+        .route("/v1/commands/{id}/input", post(typing::post))
         .route("/v1/commands/{id}/stop", post(stop))
         .route("/v1/clients/{client}/outputs/{id}", get(output))
         .route("/v1/approvals", get(approvals))
@@ -48,12 +54,20 @@ pub fn problem(status: StatusCode, error: String) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
 }
 
-async fn answer(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>, body: Bytes) -> Response {
+async fn answer(
+    Shared(server): TheServer,
+    Extension(viewer): TheViewer,
+    Path(id): Path<String>,
+    body: Bytes,
+) -> Response {
     let request: AnswerRequest = match serde_json::from_slice(&body) {
         Ok(request) => request,
         Err(error) => return problem(StatusCode::BAD_REQUEST, error.to_string()),
     };
-    match server.questions().choose(&id, &request.decision, &request.by) {
+    if !server.questions().get(&id).is_some_and(|question| viewer.sees(&question.who.principal)) {
+        return problem(StatusCode::NOT_FOUND, TooLate::Unknown(id).to_string());
+    }
+    match server.questions().choose(&id, &request.decision, &viewer.signature(&request.by)) {
         Ok(_) => StatusCode::NO_CONTENT.into_response(),
         Err(error) => {
             let status = match error {
@@ -67,18 +81,20 @@ async fn answer(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>, bod
 }
 
 /// Ends a command with everything that descends from it: TERM first, KILL after the grace period.
-async fn stop(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
-    let Some(command) = server.activity().command(&id) else { return no_command(&id) };
+async fn stop(Shared(server): TheServer, Extension(viewer): TheViewer, Path(id): Path<String>) -> Response {
+    let Some(command) = visible_command(&server, &viewer, &id) else { return no_command(&id) };
     tokio::spawn(async move { command.process.terminate().await });
     StatusCode::ACCEPTED.into_response()
 }
 
 async fn output(
-    Shared(server): Shared<Arc<Server>>,
+    Shared(server): TheServer,
+    Extension(viewer): TheViewer,
     Path((client, id)): Path<(u64, String)>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let client = server.clients().all().into_iter().find(|known| known.number() == client);
+    let mut clients = server.clients().all().into_iter().filter(|known| viewer.sees(known.principal()));
+    let client = clients.find(|known| known.number() == client);
     let stored = client.and_then(|client| client.sessions().iter().find_map(|session| session.output(&id)));
     let Some(stored) = stored else { return problem(StatusCode::NOT_FOUND, format!("there is no output {id}")) };
     let from = number(query.as_deref(), "from").unwrap_or(0);
@@ -99,16 +115,22 @@ async fn output(
     }
 }
 
-async fn approvals(Shared(server): Shared<Arc<Server>>) -> Response {
-    json(&server.approvals_given())
+async fn approvals(Shared(server): TheServer, Extension(viewer): TheViewer) -> Response {
+    let given = server.approvals_given();
+    json(&given.iter().filter(|approval| viewer.sees_approval(approval)).collect::<Vec<_>>())
 }
 
-async fn revoke(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
-    match server.revoke(&id) {
+async fn revoke(Shared(server): TheServer, Extension(viewer): TheViewer, Path(id): Path<String>) -> Response {
+    match server.revoke(|approval| approval.id == id && viewer.sees_approval(approval)) {
         Ok(revoked) if revoked.is_empty() => problem(StatusCode::NOT_FOUND, format!("there is no approval {id}")),
         Ok(revoked) => json(&revoked),
         Err(error) => problem(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
     }
+}
+
+/// A command that runs, if this viewer may know of it.
+pub fn visible_command(server: &Server, viewer: &Viewer, id: &str) -> Option<Arc<RunningCommand>> {
+    server.activity().command(id).filter(|command| viewer.sees(&command.who.principal))
 }
 
 pub fn no_command(id: &str) -> Response {
@@ -121,10 +143,11 @@ pub fn number(query: Option<&str>, name: &str) -> Option<u64> {
     pairs.into_iter().find(|(key, _)| *key == name)?.1.parse().ok()
 }
 
-pub fn state(server: &Server) -> State {
+pub fn state(server: &Server, viewer: &Viewer) -> State {
     let config = server.config();
     let commands = server.activity().commands();
     let mut clients = server.clients().all();
+    clients.retain(|client| viewer.sees(client.principal()));
     clients.sort_by_key(|client| client.number());
     State {
         server: ServerState {
@@ -139,7 +162,7 @@ pub fn state(server: &Server) -> State {
             configuration_refused: server.configuration_refused(),
         },
         clients: clients.iter().map(|client| client_state(client, &commands)).collect(),
-        questions: questions(server),
+        questions: questions(server, viewer),
     }
 }
 
@@ -176,11 +199,23 @@ fn command_state(command: &RunningCommand) -> CommandState {
         milliseconds: command.elapsed(),
         task: command.task(),
         terminal: matches!(command.streams, Streams::Terminal { .. }),
+        takes_input: command.input.is_some(),
+        last_line: last_line(&command.streams),
     }
 }
 
-pub fn questions(server: &Server) -> Vec<QuestionState> {
-    server.questions().pending().iter().map(|question| question_state(question)).collect()
+fn last_line(streams: &Streams) -> String {
+    const LONGEST: usize = 200;
+    streams.last_line().chars().take(LONGEST).collect()
+}
+
+pub fn questions(server: &Server, viewer: &Viewer) -> Vec<QuestionState> {
+    let pending = server.questions().pending();
+    pending
+        .iter()
+        .filter(|question| viewer.sees(&question.who.principal))
+        .map(|question| question_state(question))
+        .collect()
 }
 
 fn question_state(question: &Question) -> QuestionState {
@@ -190,7 +225,7 @@ fn question_state(question: &Question) -> QuestionState {
         principal: question.who.principal.clone(),
         client: question.who.client.clone(),
         session: question.who.session.clone(),
-        tool: question.who.tool.to_owned(),
+        tool: question.who.tool.clone().into_owned(),
         message: question.form.message.clone(),
         beside: question.form.beside.clone(),
         choices: choices

@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{RawQuery, State as Shared};
 use axum::http::header;
@@ -17,11 +18,12 @@ use serde::Serialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 
-use super::api;
+use super::{Viewer, api};
+use crate::audit::Entry;
 use crate::server::Server;
 
 /// A reader that has gone is noticed by this at the latest.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
+pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
 /// Events that wait for a slow reader.
 const WAITING: usize = 64;
 
@@ -62,29 +64,35 @@ impl Teller {
 }
 
 /// With `approver=1`, questions wait for this reader's answer.
-pub async fn stream(Shared(server): Shared<Arc<Server>>, RawQuery(query): RawQuery) -> Response {
-    let approver = (api::number(query.as_deref(), "approver") == Some(1)).then(|| server.questions().attach());
+pub async fn stream(
+    Shared(server): Shared<Arc<Server>>,
+    Extension(viewer): Extension<Viewer>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let approver =
+        (api::number(query.as_deref(), "approver") == Some(1)).then(|| server.questions().attach(viewer.answers()));
     let (teller, response) = Teller::new();
     tokio::spawn(async move {
         let _approver = approver;
-        tell_all(&server, &teller).await;
+        tell_all(&server, &viewer, &teller).await;
     });
     response
 }
 
-async fn tell_all(server: &Server, teller: &Teller) {
+async fn tell_all(server: &Server, viewer: &Viewer, teller: &Teller) {
     let (mut live, mut changes) = (server.audit().watch(), server.questions().changes());
-    if !teller.tell("state", &api::state(server)).await {
+    if !teller.tell("state", &api::state(server, viewer)).await {
         return;
     }
     loop {
         let told = tokio::select! {
             entry = live.recv() => match entry {
+                Ok(entry) if !sees(viewer, &entry) => true,
                 Ok(entry) => teller.tell_text("event", &server.audit().shown(&entry)).await,
                 Err(RecvError::Lagged(count)) => teller.tell("lagged", &count).await,
                 Err(RecvError::Closed) => false,
             },
-            changed = changes.changed() => changed.is_ok() && teller.tell("questions", &api::questions(server)).await,
+            changed = changes.changed() => changed.is_ok() && teller.tell("questions", &api::questions(server, viewer)).await,
             () = teller.closed() => false,
             () = tokio::time::sleep(KEEP_ALIVE) => teller.keep_alive().await,
         };
@@ -92,4 +100,9 @@ async fn tell_all(server: &Server, teller: &Teller) {
             return;
         }
     }
+}
+
+/// What belongs to no client is for the owner alone.
+fn sees(viewer: &Viewer, entry: &Entry) -> bool {
+    entry.who.as_ref().map_or(*viewer == Viewer::Owner, |who| viewer.sees(&who.principal))
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::{Path, State as Shared};
 use axum::response::Response;
 
+use super::Viewer;
 use super::api;
 use super::events::Teller;
 use super::types::OutputPiece;
@@ -14,8 +16,13 @@ use crate::server::{RunningCommand, Server};
 /// The most bytes of one event.
 const PIECE: usize = 64 * 1024;
 
-pub async fn stream(Shared(server): Shared<Arc<Server>>, Path(id): Path<String>) -> Response {
-    let Some(command) = server.activity().recent_command(&id) else { return api::no_command(&id) };
+pub async fn stream(
+    Shared(server): Shared<Arc<Server>>,
+    Extension(viewer): Extension<Viewer>,
+    Path(id): Path<String>,
+) -> Response {
+    let command = server.activity().recent_command(&id).filter(|command| viewer.sees(&command.who.principal));
+    let Some(command) = command else { return api::no_command(&id) };
     let (teller, response) = Teller::new();
     tokio::spawn(async move { tell(&command, &teller).await });
     response
@@ -82,6 +89,14 @@ impl<'a> Follower<'a> {
 
 /// The text at the beginning of the bytes. The first bytes of a character that is not complete stay.
 fn take_text(bytes: &mut Vec<u8>) -> String {
+    let rest = bytes.split_off(bytes.len() - torn(bytes));
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    *bytes = rest;
+    text
+}
+
+/// How many bytes at the end belong to a character that is not complete.
+pub fn torn(bytes: &[u8]) -> usize {
     let cut = (1..=bytes.len().min(3)).find(|back| {
         let at = bytes.len() - back;
         let length = match bytes[at] {
@@ -92,10 +107,7 @@ fn take_text(bytes: &mut Vec<u8>) -> String {
         };
         length > *back
     });
-    let rest = bytes.split_off(bytes.len() - cut.unwrap_or(0));
-    let text = String::from_utf8_lossy(bytes).into_owned();
-    *bytes = rest;
-    text
+    cut.unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -81,6 +81,17 @@ impl Remote {
     }
 
     async fn request(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, RemoteError> {
+        let response = self.forward(method, path, body).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let body = response.into_body().collect().await?.to_bytes();
+        let problem: Result<Problem, _> = serde_json::from_slice(&body);
+        Err(RemoteError::Refused(problem.map_or_else(|_| "the server refused".to_owned(), |problem| problem.error)))
+    }
+
+    /// Whatever the server answers, for somebody else who asks.
+    pub async fn forward(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Incoming>, RemoteError> {
         let stream = PrivateSocket::connect(&self.socket)?;
         stream.set_nonblocking(true)?;
         let stream = TokioIo::new(UnixStream::from_std(stream)?);
@@ -89,13 +100,7 @@ impl Remote {
         let request = Request::builder().method(method).uri(path).header("host", "testudo");
         let request = request.body(Full::new(body)).map_err(|error| RemoteError::Refused(error.to_string()))?;
         let asked = tokio::time::timeout(ANSWER_WITHIN, sender.send_request(request));
-        let response = asked.await.map_err(|_| RemoteError::TooSlow)??;
-        if response.status().is_success() {
-            return Ok(response);
-        }
-        let body = response.into_body().collect().await?.to_bytes();
-        let problem: Result<Problem, _> = serde_json::from_slice(&body);
-        Err(RemoteError::Refused(problem.map_or_else(|_| "the server refused".to_owned(), |problem| problem.error)))
+        Ok(asked.await.map_err(|_| RemoteError::TooSlow)??)
     }
 }
 

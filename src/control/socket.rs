@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
@@ -11,7 +11,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-use super::{api, servers};
+use super::{Viewer, api, servers};
 use crate::base::{random, worker_threads};
 use crate::exec::{Caller, PrivateSocket, caller};
 use crate::server::Server;
@@ -38,10 +38,11 @@ impl Control {
             return Err(format!("the server may open fewer than {FEWEST_FILES} files, and commands need them"));
         }
         let mut reasons = Vec::new();
+        let router = api::router(server.clone()).layer(Extension(Viewer::Owner));
         for directory in &server.config().control_dirs {
             match listen(directory) {
                 Ok((listener, file)) => {
-                    let accepting = tokio::spawn(accept(listener, api::router(server.clone())));
+                    let accepting = tokio::spawn(accept(listener, router.clone()));
                     let directory = directory.clone();
                     tokio::spawn(worker_threads::run(move || servers::remove_abandoned(&directory)));
                     return Ok(Self { _file: file, accepting });

@@ -62,6 +62,12 @@ pub struct CommandState {
     /// The id of the task that it is.
     pub task: Option<String>,
     pub terminal: bool,
+    /// Whether a person can type into it.
+    #[serde(default)]
+    pub takes_input: bool,
+    /// The line that shows how far it has come: the last one that it printed, or the one with the cursor.
+    #[serde(default)]
+    pub last_line: String,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -115,6 +121,44 @@ pub struct OutputPart {
 pub struct OutputPiece {
     pub stream: String,
     pub text: String,
+}
+
+/// What is new in the output of a command.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Tail {
+    /// The command has ended, and this is the rest.
+    pub over: bool,
+    pub milliseconds: u64,
+    pub streams: Vec<TailPart>,
+    /// For a command in a terminal, if its screen has changed.
+    pub screen: Option<ScreenState>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct TailPart {
+    pub stream: String,
+    /// So many bytes before the text are too old to be shown live.
+    pub left_out: u64,
+    /// To be sent with the next request.
+    pub next: u64,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ScreenState {
+    pub next: u64,
+    /// With colours as escape sequences, and no other sequences.
+    pub rows: Vec<String>,
+    /// Row and column, if it can be seen.
+    pub cursor: Option<(u16, u16)>,
+}
+
+/// The body of a request that types: first the text, then the keys, by tmux's names.
+#[derive(Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct InputRequest {
+    pub text: String,
+    pub keys: Vec<String>,
 }
 
 /// The body of every answer that is not 2xx.

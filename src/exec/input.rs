@@ -2,11 +2,14 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::SetOnce;
+
+use crate::base::locks::LockExt;
 
 /// Open until it is closed. Writers take turns.
 #[derive(Debug)]
@@ -14,6 +17,8 @@ pub struct Input {
     descriptor: tokio::sync::Mutex<Option<AsyncFd<OwnedFd>>>,
     /// Done when the program can take input.
     ready: SetOnce<()>,
+    /// When an agent or a person typed last.
+    typed: Mutex<Option<Instant>>,
 }
 
 /// A shell takes a few milliseconds to get ready. If it does not say so, writes go ahead after this.
@@ -35,10 +40,11 @@ impl Input {
     /// From a non-blocking descriptor.
     pub fn new(descriptor: OwnedFd) -> io::Result<Self> {
         let descriptor = tokio::sync::Mutex::new(Some(super::async_fd::async_fd(descriptor)?));
-        Ok(Self { descriptor, ready: SetOnce::new() })
+        Ok(Self { descriptor, ready: SetOnce::new(), typed: Mutex::default() })
     }
 
-    /// Only `exec` may call it: whatever an agent types comes through [`super::Task::type_in`], with a permit.
+    /// Only `exec` may call it: whatever an agent types comes through [`super::Task::type_in`], with a permit, and whatever a
+    /// person types through [`super::Typing::send_for_person`].
     pub(in crate::exec) async fn write(&self, bytes: &[u8]) -> Result<(), InputError> {
         let _ = tokio::time::timeout(LONGEST_START, self.ready.wait()).await;
         let guard = self.descriptor.lock().await;
@@ -55,6 +61,15 @@ impl Input {
             }
         }
         Ok(())
+    }
+
+    /// An agent or a person types now. The replies of a terminal are not typed.
+    pub(in crate::exec) fn touch(&self) {
+        *self.typed.locked() = Some(Instant::now());
+    }
+
+    pub fn typed(&self) -> Option<Instant> {
+        *self.typed.locked()
     }
 
     /// The program can take input from now on.

@@ -14,6 +14,7 @@
 
 mod allocator;
 mod async_fd;
+mod browser;
 pub mod caller;
 pub mod command_line;
 mod denials;
@@ -50,6 +51,7 @@ mod tree_size;
 pub use crate::keeper::protocol::{Excess, ExitStatus};
 pub use allocator::give_back_large_blocks;
 pub use async_fd::async_fd;
+pub use browser::open as open_in_browser;
 pub use caller::Caller;
 pub use denials::Denials;
 pub use descriptor_limit::raise_descriptor_limit;
@@ -73,5 +75,6 @@ pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
 pub use task::{Task, Typing, TypingError, Until, Waited};
+pub use terminal::Terminal;
 pub use totals::Totals;
 pub use tree_size::TreeSize;

@@ -120,6 +120,22 @@ impl Running {
 }
 
 impl Streams {
+    /// The line that a person would look at: a terminal's cursor line, or the last line of output.
+    pub fn last_line(&self) -> String {
+        const TAIL: usize = 4096;
+        let last = |recording: &Recording| {
+            let text = super::clean(&recording.get().spill.end(TAIL));
+            text.trim_end().lines().last().unwrap_or_default().to_owned()
+        };
+        match self {
+            Self::Terminal { terminal, .. } => terminal.cursor_line(),
+            Self::Pipes { stdout, stderr } => {
+                let out = last(stdout);
+                if out.is_empty() { last(stderr) } else { out }
+            }
+        }
+    }
+
     /// Reads what was written before the end. Other holders of the pipes may go on; we do not wait for them.
     pub async fn drain(&self) {
         match self {

@@ -75,6 +75,31 @@ impl Terminal {
         trimmed(&self.lock().screen().contents())
     }
 
+    /// The rows of the screen with their colours as escape sequences (`ESC [ … m` and no others), and where the cursor is:
+    /// row and column, or `None` if it is hidden.
+    pub fn coloured_rows(&self) -> (Vec<String>, Option<(u16, u16)>) {
+        let parser = self.lock();
+        let screen = parser.screen();
+        let (rows, columns) = screen.size();
+        let row = |row: u16| {
+            let (mut text, mut style) = (String::new(), String::new());
+            for cell in (0..columns.get()).filter_map(|column| screen.cell(row, column)) {
+                if cell.is_wide_continuation() {
+                    continue;
+                }
+                let new = style_of(cell);
+                if new != style {
+                    text.push_str(&format!("\x1b[0{new}m"));
+                    style = new;
+                }
+                text.push_str(if cell.has_contents() { cell.contents() } else { " " });
+            }
+            if style.is_empty() { text.trim_end().to_owned() } else { text }
+        };
+        let cursor = (!screen.hide_cursor()).then(|| screen.cursor_position());
+        ((0..rows.get()).map(row).collect(), cursor)
+    }
+
     /// The last so many lines that scrolled off, and then the screen.
     pub fn with_scrollback(&self, lines: usize) -> String {
         let mut parser = self.lock();
@@ -126,6 +151,18 @@ impl std::fmt::Debug for Terminal {
     }
 }
 
+/// The parameters of the escape sequence that sets a cell's colours, each behind a semicolon.
+fn style_of(cell: &vt100::Cell) -> String {
+    let colour = |base: u8, colour: vt100::Color| match colour {
+        vt100::Color::Default => String::new(),
+        vt100::Color::Idx(index) => format!(";{base};5;{index}"),
+        vt100::Color::Rgb(red, green, blue) => format!(";{base};2;{red};{green};{blue}"),
+    };
+    let flags = [(cell.bold(), 1), (cell.dim(), 2), (cell.italic(), 3), (cell.underline(), 4), (cell.inverse(), 7)];
+    let flags = flags.into_iter().filter(|(is_on, _)| *is_on).map(|(_, code)| format!(";{code}"));
+    flags.chain([colour(38, cell.fgcolor()), colour(48, cell.bgcolor())]).collect()
+}
+
 fn trimmed(contents: &str) -> String {
     let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
     match lines.iter().rposition(|line| !line.is_empty()) {
@@ -150,6 +187,13 @@ mod tests {
         assert_eq!(fed(b"covered\rOVER").cursor_line(), "OVERred");
         assert_eq!(fed(b"abc\rX\x1b[K").screen(), "X\n");
         assert_eq!(fed(b"Name? ").cursor_line(), "Name?");
+    }
+
+    #[test]
+    fn rows_carry_colours_and_no_other_sequence() {
+        let (rows, cursor) = fed(b"\x1b[31;1mred\x1b[0m on\r\n\x1b]0;title\x07\x1b[38;2;1;2;3mx").coloured_rows();
+        assert_eq!(rows, ["\x1b[0;1;38;5;1mred\x1b[0m on", "\x1b[0;38;2;1;2;3mx\x1b[0m", ""].map(str::to_owned));
+        assert_eq!(cursor, Some((1, 1)));
     }
 
     #[test]

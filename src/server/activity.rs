@@ -2,16 +2,18 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use tokio_util::sync::CancellationToken;
 
+use super::digest::{Digests, digests, is_quick};
 use super::record::{CallRecord, milliseconds};
 use crate::audit::{Event, Who};
 use crate::base::locks::LockExt;
-use crate::exec::{Exited, Process, Running, Streams};
+use crate::base::worker_threads;
+use crate::exec::{Exited, Input, Process, Running, Streams};
 
 #[derive(Debug, Default)]
 pub struct Activity {
@@ -37,6 +39,10 @@ pub struct RunningCommand {
     pub since: SystemTime,
     pub process: Process,
     pub streams: Streams,
+    /// Where a person can type, if its input is open.
+    pub input: Option<Arc<Input>>,
+    typed: AtomicBool,
+    record: CallRecord,
     task: Mutex<Option<String>>,
     over: CancellationToken,
     begun: Instant,
@@ -59,6 +65,14 @@ impl RunningCommand {
 
     pub fn elapsed(&self) -> u64 {
         milliseconds(self.begun)
+    }
+
+    /// A person types into it. This is recorded once: with an event for every key, the log would show the length of a
+    /// password.
+    pub fn person_types(&self, by: &str) {
+        if !self.typed.swap(true, Ordering::Relaxed) {
+            self.record.add(Event::Typed { process: self.id.clone(), by: by.to_owned() });
+        }
     }
 }
 
@@ -120,6 +134,9 @@ impl Activity {
             since: SystemTime::now(),
             process: running.process.clone(),
             streams: running.streams.clone(),
+            input: running.input.clone(),
+            typed: AtomicBool::new(false),
+            record: record.clone(),
             task: Mutex::default(),
             over: CancellationToken::new(),
             begun: Instant::now(),
@@ -166,7 +183,32 @@ impl Tracked {
         };
         let (process, milliseconds) = (self.command.id.clone(), self.command.elapsed());
         let ended_by = ended_by.or_else(|| exit_code.is_none().then_some("lost"));
-        self.record.add(Event::ProcessExit { process, exit_code, ended_by, milliseconds, stdout_bytes, stderr_bytes });
+        let quick = is_quick(&self.command.streams);
+        let Digests { stdout, stderr } = if quick { digests(&self.command.streams) } else { Digests::default() };
+        self.record.add(Event::ProcessExit {
+            process,
+            exit_code,
+            ended_by,
+            milliseconds,
+            stdout_bytes,
+            stderr_bytes,
+            stdout_sha256: stdout,
+            stderr_sha256: stderr,
+        });
+        if !quick {
+            self.digest_later();
+        }
+    }
+
+    /// A long output is read on a thread of its own, and its digest is an event of its own. No call waits for it.
+    fn digest_later(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (command, record) = (self.command.clone(), self.record.clone());
+        runtime.spawn(worker_threads::run(move || {
+            let Digests { stdout, stderr } = digests(&command.streams);
+            let process = command.id.clone();
+            record.add(Event::Digest { process, stdout_sha256: stdout, stderr_sha256: stderr });
+        }));
     }
 }
 

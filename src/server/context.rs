@@ -120,7 +120,7 @@ impl Context {
 
     /// Whether there is a person to ask: at the client, or at `testudo approve` or the console.
     fn can_ask(&self) -> bool {
-        self.asker.can_ask() || self.server.questions().has_approver()
+        self.asker.can_ask() || self.server.questions().has_approver(self.client.principal())
     }
 
     fn refused(&self, refusal: Refusal) -> Stop {
@@ -168,7 +168,7 @@ impl Context {
         let only_others = client.is_none();
         let mut client = client.unwrap_or_else(|| Box::pin(std::future::pending()));
         let nobody_left = async {
-            questions.all_left().await;
+            questions.all_left(self.client.principal()).await;
             if !only_others {
                 std::future::pending::<()>().await;
             }
@@ -184,7 +184,7 @@ impl Context {
                 if !answer.is_a_persons() {
                     tokio::select! {
                         settled = asked.answered() => return settled,
-                        () = questions.all_left() => {}
+                        () = questions.all_left(self.client.principal()) => {}
                         () = tokio::time::sleep(asked.time_left()) => {}
                         () = self.cancel.cancelled() => {}
                     }

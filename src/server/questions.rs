@@ -23,8 +23,8 @@ const REMEMBERED: usize = 64;
 #[derive(Debug, Default)]
 pub struct Questions {
     all: Mutex<VecDeque<Arc<Question>>>,
-    /// How many people have `testudo approve` or the console open.
-    approvers: watch::Sender<usize>,
+    /// The people who have `testudo approve` or the console open.
+    approvers: watch::Sender<Vec<Answers>>,
     /// Changes with every question and every answer.
     changes: watch::Sender<u64>,
 }
@@ -63,7 +63,13 @@ pub enum TooLate {
 
 /// Somebody who can answer. Questions wait for them while this lives.
 #[derive(Debug)]
-pub struct Approver(Arc<Questions>);
+pub struct Approver {
+    questions: Arc<Questions>,
+    answers: Answers,
+}
+
+/// Whose questions somebody answers: those of one principal, or everybody's.
+pub type Answers = Option<Arc<str>>;
 
 impl Questions {
     pub fn open(&self, record: &CallRecord, form: Form, binding: String) -> Arc<Question> {
@@ -100,10 +106,14 @@ impl Questions {
         self.all.locked().iter().filter(|question| question.is_open()).cloned().collect()
     }
 
+    /// A question, open or answered not long ago.
+    pub fn get(&self, id: &str) -> Option<Arc<Question>> {
+        self.all.locked().iter().find(|question| question.id == id).cloned()
+    }
+
     /// A person has chosen by name.
     pub fn choose(&self, id: &str, choice: &str, by: &str) -> Result<Decision, TooLate> {
-        let question = self.all.locked().iter().find(|question| question.id == id).cloned();
-        let question = question.ok_or_else(|| TooLate::Unknown(id.to_owned()))?;
+        let question = self.get(id).ok_or_else(|| TooLate::Unknown(id.to_owned()))?;
         let names: Vec<&str> = question.form.choices.iter().map(|choice| choice.decision.name()).collect();
         let offered = names.contains(&choice).then(|| Decision::read(choice)).flatten();
         let decision = offered.ok_or_else(|| TooLate::NotOffered(choice.to_owned(), names.join(", ")))?;
@@ -155,18 +165,19 @@ impl Questions {
     }
 
     /// Makes questions wait for this person.
-    pub fn attach(self: &Arc<Self>) -> Approver {
-        self.approvers.send_modify(|count| *count += 1);
-        Approver(self.clone())
+    pub fn attach(self: &Arc<Self>, answers: Answers) -> Approver {
+        self.approvers.send_modify(|all| all.push(answers.clone()));
+        Approver { questions: self.clone(), answers }
     }
 
-    pub fn has_approver(&self) -> bool {
-        *self.approvers.borrow() > 0
+    /// Whether somebody is there who could answer a question of this principal.
+    pub fn has_approver(&self, principal: &str) -> bool {
+        can_answer(&self.approvers.borrow(), principal)
     }
 
-    /// Waits until nobody is there who could answer.
-    pub async fn all_left(&self) {
-        let _ = self.approvers.subscribe().wait_for(|count| *count == 0).await;
+    /// Waits until nobody is there who could answer a question of this principal.
+    pub async fn all_left(&self, principal: &str) {
+        let _ = self.approvers.subscribe().wait_for(|all| !can_answer(all, principal)).await;
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {
@@ -209,6 +220,14 @@ impl Question {
 
 impl Drop for Approver {
     fn drop(&mut self) {
-        self.0.approvers.send_modify(|count| *count -= 1);
+        self.questions.approvers.send_modify(|all| {
+            if let Some(at) = all.iter().position(|answers| *answers == self.answers) {
+                all.swap_remove(at);
+            }
+        });
     }
+}
+
+fn can_answer(approvers: &[Answers], principal: &str) -> bool {
+    approvers.iter().any(|answers| answers.as_ref().is_none_or(|name| **name == *principal))
 }

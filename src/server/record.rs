@@ -1,5 +1,6 @@
 //! What a call leaves in the audit log.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ const CONTENT: [&str; 7] = ["content", "file_text", "old_str", "new_str", "stdin
 const LONGEST_ERROR: usize = 300;
 
 impl CallRecord {
-    pub fn new(log: &Arc<Log>, call: &Call, tool: &'static str) -> Self {
+    pub fn new(log: &Arc<Log>, call: &Call, tool: impl Into<Cow<'static, str>>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let session = call.arguments.get("session").and_then(Value::as_str).filter(|name| !name.is_empty());
         let who = Who {
@@ -33,7 +34,7 @@ impl CallRecord {
             principal: call.client.principal().to_owned(),
             client: call.client.name(),
             session: session.unwrap_or("default").to_owned(),
-            tool,
+            tool: tool.into(),
         };
         Self { log: log.clone(), who: Arc::new(who), begun: Instant::now() }
     }
@@ -55,6 +56,14 @@ impl CallRecord {
     pub async fn begin(&self, arguments: &Map<String, Value>) -> Result<(), String> {
         let arguments = arguments.iter().map(|(name, value)| (name.clone(), shown(name, value))).collect();
         self.log.record_first(Some(self.who.clone()), Event::Call { arguments }).await
+    }
+
+    /// The call names a tool that does not exist.
+    pub async fn unknown_tool(&self, arguments: &Map<String, Value>) -> Result<(), String> {
+        self.begin(arguments).await?;
+        let error = Some("there is no such tool".to_owned());
+        self.add(Event::Result { milliseconds: milliseconds(self.begun), bytes: 0, error });
+        Ok(())
     }
 
     pub fn end(&self, result: &Result<ToolOutput, Stop>) {

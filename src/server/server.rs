@@ -37,6 +37,9 @@ pub enum CallError {
     UnknownTool { name: String, valid: String },
 }
 
+/// The most characters of a name that no tool has, in the audit log.
+const LONGEST_TOOL_NAME: usize = 100;
+
 impl Server {
     /// `table` has all tools; the configuration chooses from it. Makes the server's directory and looks for the machine's
     /// shell; starts nothing.
@@ -71,10 +74,13 @@ impl Server {
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
         self.follow_configuration().await;
         let setup = self.setup();
-        let tool = setup.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
-            name: call.tool.clone(),
-            valid: setup.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
-        })?;
+        let Some(tool) = setup.tools.iter().find(|entry| entry.name == call.tool) else {
+            let name: String = call.tool.chars().take(LONGEST_TOOL_NAME).collect();
+            // Nothing happens, so it does not matter here whether it could be written down.
+            let _ = CallRecord::new(&self.audit, &call, name).unknown_tool(&call.arguments).await;
+            let valid = setup.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+            return Err(CallError::UnknownTool { name: call.tool, valid });
+        };
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
         let record = CallRecord::new(&self.audit, &call, tool.name);
         if let Err(reason) = record.begin(&call.arguments).await {
@@ -191,9 +197,9 @@ impl Server {
         ledger::read(&self.ledgers())
     }
 
-    /// Takes back the approval with this id.
-    pub fn revoke(&self, id: &str) -> std::io::Result<Vec<Approval>> {
-        ledger::revoke(&self.ledgers(), |approval| approval.id == id)
+    /// Takes back the approvals that are chosen.
+    pub fn revoke(&self, chosen: impl Fn(&Approval) -> bool) -> std::io::Result<Vec<Approval>> {
+        ledger::revoke(&self.ledgers(), chosen)
     }
 
     fn ledgers(&self) -> Vec<PathBuf> {

@@ -46,7 +46,7 @@ impl Tool for TaskInput {
         if text.is_empty() && keys.is_empty() {
             return Err(ToolError::new("nothing to type: give text, keys, or both").into());
         }
-        Typing::new(&text, &keys, &task).map_err(|error| ToolError::new(error.to_string()))?;
+        Typing::new(&text, &keys, &task.streams).map_err(|error| ToolError::new(error.to_string()))?;
         if task.finished().is_some() {
             return Err(ToolError::new(format!("task {id} has ended")).hint("Read it with task_output.").into());
         }

@@ -29,6 +29,7 @@ use super::share::Share;
 use super::signals::Signals;
 use crate::base::random;
 use crate::config::{HttpSettings, Listen};
+use crate::console::Console;
 use crate::server::{Clients, Server};
 
 /// A server that listens, but does not serve yet.
@@ -36,6 +37,8 @@ pub struct Http {
     listener: Listener,
     settings: HttpSettings,
     generated_token: Option<String>,
+    /// The console, which has a login of its own.
+    console: Router,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +65,7 @@ impl Http {
         let listening = |error| StartError::Listen { address: settings.listen.clone(), error };
         let listener = Listener::bind(&settings.listen).await.map_err(listening)?;
         settings.listen = listener.address(&settings.listen).map_err(listening)?;
-        Ok(Self { listener, settings, generated_token })
+        Ok(Self { listener, settings, generated_token, console: Router::new() })
     }
 
     /// The listening address, with the port that the system chose.
@@ -75,7 +78,12 @@ impl Http {
     }
 
     /// Serves the tools of this server.
-    pub async fn serve_tools(self, server: Arc<Server>, signals: Signals) -> io::Result<()> {
+    pub async fn serve_tools(mut self, server: Arc<Server>, signals: Signals) -> io::Result<()> {
+        let port = match self.address() {
+            Listen::Tcp(address) => address.port(),
+            Listen::Unix(_) => 0,
+        };
+        self.console = Console::of_server(server.clone(), self.settings.tokens.clone(), port).router();
         // All requests share one handler by clones, because an answer may come with another request than its question.
         let handler = Handler::new(server.clone());
         let result = self.serve(server.clients().clone(), signals, move || handler.clone()).await;
@@ -103,7 +111,8 @@ impl Http {
             largest_body: usize::try_from(self.settings.max_body).unwrap_or(usize::MAX),
         };
         let in_flight = InFlight::new();
-        let accepting = connections.accept(self.listener, router(&self.settings, endpoint, in_flight.clone()));
+        let accepting =
+            connections.accept(self.listener, router(&self.settings, endpoint, in_flight.clone(), self.console));
         let sweeping = async {
             match idle_timeout {
                 Duration::ZERO => std::future::pending().await,
@@ -142,12 +151,18 @@ fn needed_token(settings: &HttpSettings) -> Result<Option<String>, StartError> {
 }
 
 /// A request passes the layers from the last one to the first.
-fn router<H: ServerHandler>(settings: &HttpSettings, endpoint: McpEndpoint<H>, in_flight: InFlight) -> Router {
+fn router<H: ServerHandler>(
+    settings: &HttpSettings,
+    endpoint: McpEndpoint<H>,
+    in_flight: InFlight,
+    console: Router,
+) -> Router {
     let callers = AllowedCallers::new(&settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
     Router::new()
         .route("/mcp", any(mcp_endpoint::handle::<H>).with_state(endpoint))
         .layer(from_fn_with_state(in_flight, in_flight::track))
         .layer(from_fn_with_state(Arc::new(settings.tokens.clone()), auth::check))
+        .merge(console)
         .layer(from_fn_with_state(Arc::new(callers), origin::check))
         .route("/health", get(health))
 }

@@ -180,3 +180,61 @@ fn follow_goes_on_when_more_is_written() {
     let ended = until("the end without a reader", || following.try_wait().unwrap());
     assert!(ended.success());
 }
+
+#[test]
+fn what_was_printed_is_known_by_size_and_digest_only() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("echo hello; echo oops >&2").ok();
+    let exit = wait_for(&world, "the exit", is("process_exit"));
+    // sha256sum of "hello\n" and "oops\n".
+    let hello = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03";
+    assert_eq!((&exit["stdout_sha256"], &exit["stdout_bytes"]), (&json!(hello), &json!(6)));
+    assert_eq!(exit["stderr_sha256"].as_str().unwrap().len(), 64);
+    server.bash("true").ok();
+    let silent = wait_for(&world, "the second exit", |line| line["process"] == "c2" && line["event"] == "process_exit");
+    assert!(silent.get("stdout_sha256").is_none(), "{silent}");
+    // A long output is read later, and no call waits for it.
+    server.bash("seq 100000").ok();
+    let digest = wait_for(&world, "the digest", is("digest"));
+    let seq = "b2bc7d3f8b652d2ec96865b68ad8f80e22cca174abe1aed7889e242a747d590f";
+    assert_eq!((&digest["process"], &digest["stdout_sha256"]), (&json!("c3"), &json!(seq)));
+    let text = std::fs::read_to_string(path(&world)).unwrap();
+    assert!(!text.contains("oops\\n") && !text.contains("99999"), "{text}");
+}
+
+#[test]
+fn a_call_of_a_tool_that_does_not_exist_is_told() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    let refused = server.start("rm_everything", json!({"path": "/"}));
+    until("the answer", || refused.answered());
+    let call = wait_for(&world, "the call", |line| line["event"] == "call" && line["tool"] == "rm_everything");
+    assert_eq!((&call["arguments"]["path"], &call["client"]), (&json!("/"), &json!("test 1")));
+    let result = wait_for(&world, "the result", |line| line["event"] == "result" && line["tool"] == "rm_everything");
+    assert_eq!(result["error"], "there is no such tool");
+}
+
+/// As with a full disk: nothing can be written for a while, calls go on, and the gap is told afterwards.
+#[test]
+fn a_gap_in_the_log_is_told() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("echo before").ok();
+    wait_for(&world, "the first call", is("result"));
+    let (log, kept) = (path(&world), world.home().join("kept"));
+    std::fs::rename(&log, &kept).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    server.bash("echo meanwhile").ok();
+    until("the warning", || server.log().contains("the audit log cannot be written").then_some(()));
+    std::fs::remove_dir(&log).unwrap();
+    std::fs::rename(&kept, &log).unwrap();
+    server.bash("echo after").ok();
+    let lost = wait_for(&world, "the gap", is("lost"));
+    assert!(lost["events"].as_u64().unwrap() >= 1, "{lost}");
+    wait_for(&world, "the last call", |line| line["arguments"]["command"] == "echo after");
+    let shown = String::from_utf8(world.run(&["audit"]).stdout).unwrap();
+    assert!(shown.contains("events could not be written here"), "{shown}");
+    assert_eq!(server.log().matches("the audit log cannot be written").count(), 1, "{}", server.log());
+    assert!(world.run(&["audit", "verify"]).status.success(), "a gap that is told is no tampering");
+}

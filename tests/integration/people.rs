@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -14,31 +14,34 @@ fn run_dir(world: &World) -> PathBuf {
     world.home().join(".local/state/testudo/run")
 }
 
-fn sockets(world: &World) -> Vec<PathBuf> {
+pub fn sockets(world: &World) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(run_dir(world)).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()
 }
 
 #[track_caller]
-fn output(world: &World, words: &[&str]) -> String {
+pub fn output(world: &World, words: &[&str]) -> String {
     let output = world.run(words);
     assert!(output.status.success(), "{output:?}");
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn ps(world: &World) -> Value {
+pub fn ps(world: &World) -> Value {
     serde_json::from_str(&output(world, &["ps", "--json"])).unwrap()
 }
 
 /// A program whose output grows.
-struct Growing {
-    child: Child,
+pub struct Growing {
+    pub child: Child,
     seen: Arc<Mutex<String>>,
 }
 
 impl Growing {
-    fn start(world: &World, words: &[&str]) -> Self {
-        let mut command = world.command(words);
+    pub fn start(world: &World, words: &[&str]) -> Self {
+        Self::spawn(world.command(words))
+    }
+
+    pub fn spawn(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let (mut output, seen) = (child.stdout.take().unwrap(), Arc::new(Mutex::new(String::new())));
         let kept = seen.clone();
@@ -51,12 +54,12 @@ impl Growing {
         Self { child, seen }
     }
 
-    fn seen(&self) -> String {
+    pub fn seen(&self) -> String {
         self.seen.lock().unwrap().clone()
     }
 
     #[track_caller]
-    fn until(&self, text: &str) {
+    pub fn until(&self, text: &str) {
         until(&format!("{text:?} in the output"), || self.seen().contains(text).then_some(()));
     }
 
@@ -177,13 +180,13 @@ fn no_command_can_connect_to_any_servers_socket() {
     assert!(off.bash(&format!("{binary} ps")).text().contains("no server of this user is running"));
 }
 
-fn silent() -> StartOptions {
+pub fn silent() -> StartOptions {
     // Shows the question, and its person has gone for a coffee.
     StartOptions { capabilities: json!({"elicitation": {"form": {}}}), ..StartOptions::default() }
 }
 
 /// Asks about a command, and returns the id of the question once `approve --json` lists it.
-fn asked(world: &World, server: &mut Client, command: &str) -> (Pending, String) {
+pub fn asked(world: &World, server: &mut Client, command: &str) -> (Pending, String) {
     let call = server.start("bash", json!({ "command": command }));
     let id = until("the question", || {
         let list: Value = serde_json::from_str(&output(world, &["approve", "--json"])).unwrap();

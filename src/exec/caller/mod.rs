@@ -52,6 +52,20 @@ pub fn of_person(pid: Option<i32>) -> Caller {
     }
 }
 
+/// As [`of_person`], for a port on loopback: only programs of our own user, and of root, are people's.
+pub fn of_person_over_tcp(own: SocketAddr, peer: SocketAddr) -> Caller {
+    let own_user = rustix::process::geteuid().as_raw();
+    let Some(socket) = tcp_socket::find(own, peer).filter(|socket| [own_user, 0].contains(&socket.user)) else {
+        return Caller::Unknown;
+    };
+    match processes::holder(socket.inode) {
+        Some(pid) => of_person(Some(pid)),
+        // Some browsers let nobody look into their processes. But a session cannot leave its control group.
+        None if socket.cgroup.is_some_and(processes::no_guarded_is_in_cgroup) => Caller::Outside,
+        None => Caller::Unknown,
+    }
+}
+
 fn of_socket(socket: &TcpSocket) -> Caller {
     let own_user = rustix::process::geteuid();
     // The commands of an ordinary user cannot become another user, nor give a socket to one.

@@ -49,22 +49,32 @@ pub fn caller(pid: i32) -> Caller {
 /// Whether one of its ancestors is the guard of a session, of whichever server. No command can change how its guard was
 /// called.
 pub fn has_guard_above(pid: i32) -> bool {
-    let is_guard = |pid: i32| {
-        let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        words.split(|byte| *byte == 0).nth(1) == Some(SUBCOMMAND.as_bytes())
-    };
     let above = std::iter::successors(parent(pid), |pid| parent(*pid));
-    above.take_while(|pid| *pid > 0).any(is_guard)
+    above.take_while(|pid| *pid > 0).any(is_called_guard)
+}
+
+fn is_called_guard(pid: i32) -> bool {
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    words.split(|byte| *byte == 0).nth(1) == Some(SUBCOMMAND.as_bytes())
 }
 
 /// Whether no process of a session can ever have been in this control group. If a group cannot be found out, this is not
 /// known.
 pub fn no_session_is_in_cgroup(id: u64) -> bool {
+    none_is_in_cgroup(id, guards::is_one)
+}
+
+/// As [`no_session_is_in_cgroup`], for the sessions of all servers.
+pub fn no_guarded_is_in_cgroup(id: u64) -> bool {
+    none_is_in_cgroup(id, is_called_guard)
+}
+
+fn none_is_in_cgroup(id: u64, is_guard: impl Fn(i32) -> bool) -> bool {
     // Witness, guard, supervisor, keeper: commands start in the keeper's group and cannot leave it.
     const GENERATIONS: usize = 4;
     let parents: HashMap<i32, i32> = all().into_iter().filter_map(|pid| Some((pid, parent(pid)?))).collect();
     let line = |pid: i32| std::iter::successors(Some(pid), |pid| parents.get(pid).copied()).take(GENERATIONS);
-    let mut of_sessions = parents.keys().filter(|pid| line(**pid).any(guards::is_one));
+    let mut of_sessions = parents.keys().filter(|pid| line(**pid).any(&is_guard));
     of_sessions.all(|pid| cgroup::id_of(*pid).is_some_and(|group| group != id))
 }
 

@@ -86,7 +86,8 @@ impl Task {
 
     /// When it was last read or typed into.
     pub fn touched(&self) -> Option<Instant> {
-        self.marks().touched
+        let typed = self.input.as_ref().and_then(|input| input.typed());
+        self.marks().touched.max(typed)
     }
 
     /// What came since the last read, bounded: stderr, then stdout (for a terminal, what was drawn).
@@ -100,19 +101,9 @@ impl Task {
         }
     }
 
-    /// The line that a person would look at: a terminal's cursor line, or the last line of output.
+    /// The line that a person would look at.
     pub fn prompt(&self) -> String {
-        match &self.streams {
-            Streams::Terminal { terminal, .. } => terminal.cursor_line(),
-            Streams::Pipes { stdout, stderr } => {
-                let last = |recording: &Recording| {
-                    let text = tail_text(recording);
-                    text.trim_end().lines().last().unwrap_or_default().to_owned()
-                };
-                let (out, err) = (last(stdout), last(stderr));
-                if out.is_empty() { err } else { out }
-            }
-        }
+        self.streams.last_line()
     }
 
     /// Whether it takes input and waits for it right now.
@@ -138,9 +129,4 @@ fn view_from(recording: &Recording, from: u64, limit: usize) -> View {
     recording.each_piece(from, |bytes| view.push(bytes));
     view.finish();
     view
-}
-
-fn tail_text(recording: &Recording) -> String {
-    const TAIL: usize = 4096;
-    crate::exec::clean(&recording.get().spill.end(TAIL))
 }

@@ -1,8 +1,8 @@
-//! Typing into a running task: text and keys, to its stdin or its terminal.
+//! Typing into a running command: text and keys, to its stdin or its terminal.
 
 use super::Task;
 use crate::exec::keys::{self, UnknownKey};
-use crate::exec::{InputError, Streams};
+use crate::exec::{Input, InputError, Process, Streams};
 use crate::gate::Permitted;
 use crate::policy::action::TypeInput;
 
@@ -25,11 +25,11 @@ pub enum TypingError {
 }
 
 impl Typing {
-    /// Translates text and the names of keys for that task. A terminal turns control keys into signals itself. A task
+    /// Translates text and the names of keys for these streams. A terminal turns control keys into signals itself. A task
     /// without one has only a pipe, so here C-c becomes SIGINT, C-\ SIGQUIT, and C-d the end of the input.
-    pub fn new(text: &str, names: &[String], task: &Task) -> Result<Self, UnknownKey> {
+    pub fn new(text: &str, names: &[String], streams: &Streams) -> Result<Self, UnknownKey> {
         let mut typing = Self { bytes: text.as_bytes().to_vec(), ..Self::default() };
-        let terminal = match &task.streams {
+        let terminal = match streams {
             Streams::Terminal { terminal, .. } => Some(terminal.expects_application_keys()),
             Streams::Pipes { .. } => None,
         };
@@ -50,19 +50,32 @@ impl Typing {
 impl Task {
     /// Types what was permitted. Returns what the program waited for before: see [`Task::takes_input`].
     pub async fn type_in(&self, permitted: &Permitted<TypeInput>) -> Result<Option<u32>, TypingError> {
-        let typing = Typing::new(&permitted.text, &permitted.keys, self)?;
+        let typing = Typing::new(&permitted.text, &permitted.keys, &self.streams)?;
         let input = self.input.as_ref().ok_or_else(|| TypingError::NoInput(self.id.clone()))?;
         let before = self.process.input_wait().await;
         self.marks().typed.push_str(&format!("{}\n", permitted.text));
-        if !typing.bytes.is_empty() {
-            input.write(&typing.bytes).await.map_err(|error| TypingError::Failed(self.id.clone(), error))?;
+        typing.send(input, &self.process).await.map_err(|error| TypingError::Failed(self.id.clone(), error))?;
+        Ok(before)
+    }
+}
+
+impl Typing {
+    /// For what a person types themselves. What an agent types goes through [`Task::type_in`], with a permit.
+    pub async fn send_for_person(&self, input: &Input, process: &Process) -> Result<(), InputError> {
+        self.send(input, process).await
+    }
+
+    async fn send(&self, input: &Input, process: &Process) -> Result<(), InputError> {
+        input.touch();
+        if !self.bytes.is_empty() {
+            input.write(&self.bytes).await?;
         }
-        if typing.ends_input {
+        if self.ends_input {
             input.close().await;
         }
-        if let Some(signal) = typing.signal {
-            self.process.signal(signal).await;
+        if let Some(signal) = self.signal {
+            process.signal(signal).await;
         }
-        Ok(before)
+        Ok(())
     }
 }
