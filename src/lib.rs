@@ -17,6 +17,7 @@
 //! - [`files`]: shows, edits, writes and searches the files in scope.
 //! - [`inventory`]: what programs outside the sandbox trust in the scope, compared after commands.
 //! - [`keeper`]: guard, keeper and reaper: the processes between the server and a command.
+//! - [`network`]: which hosts commands may reach, and the proxy that takes them there.
 //! - [`sandbox`]: what the kernel lets a session's commands do and see.
 //! - [`base`]: small things that several rooms use.
 //!
@@ -34,6 +35,7 @@ pub mod gate;
 pub mod install;
 pub mod inventory;
 pub mod keeper;
+pub mod network;
 pub mod policy;
 pub mod reference;
 pub mod sandbox;

@@ -116,6 +116,19 @@ pub enum Event {
     Denied {
         what: String,
     },
+    /// A command has asked for a connection to another host. Recorded when it is refused or has ended.
+    Connection {
+        host: String,
+        port: u16,
+        verdict: &'static str,
+        /// Why it was refused, or why it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Bytes to the host, and from it.
+        sent: u64,
+        received: u64,
+        milliseconds: u64,
+    },
     /// The client has its answer.
     Result {
         milliseconds: u64,

@@ -33,10 +33,11 @@ pub enum Command {
     /// Judge a command line without running it, and show the verdict, the rule and the commands found in it
     #[command(
         after_help = "Exit code: 0 if the command would run, 1 if the person would be asked, 2 if it is denied.\n\n\
-                            Examples:\n  testudo explain --deny rm 'ls | xargs rm'\n  testudo explain @safe"
+                            Examples:\n  testudo explain --deny rm 'ls | xargs rm'\n  testudo explain @safe\n  testudo explain @npm"
     )]
     Explain {
-        /// Shell text, as for the bash tool, or `@safe` for the list of commands that only look
+        /// Shell text, as for the bash tool, or the name of a list: `@safe` (commands that only look), `@npm`, `@pypi`,
+        /// `@crates`, `@go`, `@debian`, `@github` (hosts)
         #[arg(value_name = "COMMAND", allow_hyphen_values = true)]
         text: String,
         /// Print the judgement as JSON

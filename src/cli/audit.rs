@@ -122,7 +122,7 @@ impl AuditArguments {
         }
         let denied = match text("event") {
             "denied" | "refused" => true,
-            "verdict" => text("verdict") == "deny",
+            "verdict" | "connection" => text("verdict") == "deny",
             "answer" => text("decision") == "deny",
             _ => false,
         };

@@ -83,6 +83,17 @@ impl Narrator {
                 let bytes = number("stdout_bytes") + number("stderr_bytes");
                 format!("exit {code}{why} after {}, {bytes} bytes: {of}", duration(number("milliseconds")))
             }
+            "connection" => {
+                let host = format!("{}:{}", text("host"), number("port"));
+                let reason = event["reason"].as_str().map(|reason| format!(": {}", row(reason))).unwrap_or_default();
+                if text("verdict") == "deny" {
+                    format!("connection refused to {host}{reason}")
+                } else {
+                    let (sent, received) = (number("sent"), number("received"));
+                    let time = duration(number("milliseconds"));
+                    format!("connection to {host}, {sent} bytes sent, {received} received, {time}{reason}")
+                }
+            }
             "denied" => format!("denied: {}", text("what")),
             "result" => format!("{} error: {}", text("tool"), row(event["error"].as_str()?)),
             "lost" => format!("{} events could not be written here", number("events")),

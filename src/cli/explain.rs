@@ -1,4 +1,5 @@
-//! `testudo explain`: the verdict on a command line and the reasons for it, or the commands of `@safe`. Nothing is run.
+//! `testudo explain`: the verdict on a command line and the reasons for it, the commands of `@safe`,
+//! or the hosts of a group such as `@npm`. Nothing is run.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use super::approvals;
 use super::output::{print, print_error};
 use crate::gate::ledger::Approval;
+use crate::network::groups;
 use crate::policy::{Judgement, Subject, Verdict, safe};
 use crate::server::Server;
 
@@ -16,6 +18,10 @@ use crate::server::Server;
 pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitCode> {
     if text.trim() == safe::NAME {
         print(&safe::lines().join("\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(group) = groups::find(text.trim()) {
+        print(&groups::lines(group).join("\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let cwd = &server.config().directories.project_dir();

@@ -53,6 +53,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     if words.get(1).is_some_and(|word| word == crate::exec::PICTURE_SUBCOMMAND) {
         return picture::run(&words[2..]);
     }
+    if words.get(1).is_some_and(|word| word == crate::network::ssh_tunnel::SUBCOMMAND) {
+        let words: Vec<String> = words[2..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        return crate::network::ssh_tunnel::main(&words).map(|()| ExitCode::SUCCESS).map_err(Into::into);
+    }
     let bare = words.len() == 1;
     let arguments = match arguments::parse(words) {
         Ok(arguments) => arguments,

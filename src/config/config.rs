@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use serde::Deserialize;
 
 use super::{Directories, FileStamp, HttpSettings, LogSettings, ToolSettings};
-use crate::{audit, exec, files, policy, sandbox};
+use crate::{audit, exec, files, network, policy, sandbox};
 
 /// What the server runs with. Everything in it has been checked.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub struct Config {
     pub files: files::Settings,
     pub policy: policy::Settings,
     pub sandbox: sandbox::Settings,
+    pub network: network::Settings,
     pub env: exec::EnvironmentSettings,
     pub http: HttpSettings,
     pub log: LogSettings,
@@ -39,6 +40,8 @@ pub struct Config {
     /// `ALLOWED_CWD_ROOTS` as written: the directories in which `execute_command` may be told to run. Relative ones start
     /// at the launch directory. Empty means no restriction.
     pub cwd_roots: Vec<String>,
+    /// Our own program, for `ssh` inside a session.
+    pub program: Option<PathBuf>,
     /// Likely mistakes that do not stop the start.
     pub warnings: Vec<String>,
 }

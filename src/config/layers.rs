@@ -4,7 +4,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::error::did_you_mean;
-use super::options::{CONFIG_VARIABLE, SETTINGS};
+use super::options::{CONFIG_VARIABLE, SETTINGS, Setting};
 use super::written::Written;
 use super::{ConfigError, DEFAULTS, OptionKind};
 
@@ -25,6 +25,7 @@ impl Layers {
             std::fs::read_to_string(path).map_err(|error| ConfigError::Unreadable { path: shown.clone(), error })?;
         let mut table: Table = text.parse().map_err(|error| ConfigError::Syntax { path: shown.clone(), error })?;
         gather_tool_lists(&mut table);
+        move_network(&mut table);
         refuse_unknown(&table, &self.merged, "", &shown)?;
         overlay(&mut self.merged, table);
         self.read(&shown).map(drop)
@@ -43,7 +44,8 @@ impl Layers {
                 continue;
             };
             if !value.is_empty() {
-                self.set(setting.key, setting.kind.read_variable(&value.to_string_lossy()), name)?;
+                let value = self.with_earlier(setting, setting.kind.read_variable(&value.to_string_lossy()));
+                self.set(setting.key, value, name)?;
             }
         }
         Ok(warnings)
@@ -52,14 +54,19 @@ impl Layers {
     pub fn add_flags(&mut self, flags: &[(String, Vec<String>)]) -> Result<(), ConfigError> {
         for (name, values) in flags {
             let Some(setting) = SETTINGS.iter().find(|setting| setting.flag == name) else { continue };
-            let mut value = setting.kind.read(values);
-            if let (OptionKind::Rules, Ok(Value::Array(rules))) = (setting.kind, &mut value) {
-                let earlier = self.get(setting.key).and_then(Value::as_array).cloned().unwrap_or_default();
-                rules.splice(0..0, earlier);
-            }
+            let value = self.with_earlier(setting, setting.kind.read(values));
             self.set(setting.key, value, &format!("--{name}"))?;
         }
         Ok(())
+    }
+
+    /// Rules are added to those of the earlier layers.
+    fn with_earlier(&self, setting: &Setting, mut value: Result<Value, String>) -> Result<Value, String> {
+        if let (OptionKind::Rules, Ok(Value::Array(rules))) = (setting.kind, &mut value) {
+            let earlier = self.get(setting.key).and_then(Value::as_array).cloned().unwrap_or_default();
+            rules.splice(0..0, earlier);
+        }
+        value
     }
 
     /// `origin` is blamed for an error.
@@ -104,6 +111,18 @@ fn gather_tool_lists(table: &mut Table) {
                 (Some(Value::Array(list)), Value::Array(more)) => list.extend(more),
                 (_, value) => drop(policy.insert(key.to_owned(), value)),
             }
+        }
+    }
+}
+
+/// The mode of the network was a key of the sandbox once, and a loopback interface had to be asked for.
+fn move_network(table: &mut Table) {
+    let Some(sandbox) = table.get_mut("sandbox").and_then(Value::as_table_mut) else { return };
+    sandbox.remove("loopback");
+    if let Some(mode) = sandbox.remove("network") {
+        let network = table.entry("network").or_insert_with(|| Value::Table(Table::new()));
+        if let Some(network) = network.as_table_mut() {
+            network.entry("mode").or_insert(mode);
         }
     }
 }

@@ -5,10 +5,11 @@ use super::options::{SETTINGS, TOKEN_VARIABLE};
 use super::written::Written;
 use super::{Config, ConfigError, Directories, FileStamp, Source, Transport};
 use crate::base::{private_directory, random};
-use crate::{files, policy, sandbox};
+use crate::{files, network, policy, sandbox};
 
 const COMMANDS_WOULD_GET_IN: &str = "the network is on for commands, so a command could connect to this server and give itself permission; let clients show \
-     a token (leave --no-auth out, or give --token-file), or keep commands off the network with --network off";
+     a token (leave --no-auth out, or give --token-file), or keep commands off the network with --network off or hosts";
+const CANNOT_HOLD: &str = "nothing keeps commands from other hosts with --sandbox off; use another mode of the sandbox";
 
 /// Merges the layers and resolves what they say. See the module for the order.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
@@ -31,7 +32,20 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let mut http = tables.http;
     http.expand_paths(source);
     warnings.extend(http.read_token_file(source).map_err(|reason| ConfigError::bad_value("--token-file", reason))?);
-    if tables.transport == Transport::Http && http.no_auth && tables.sandbox.commands_can_reach_loopback() {
+    // With the sandbox off a command has all the rights of the server anyway.
+    let (sandboxed, network) = (tables.sandbox.mode != sandbox::Mode::Off, tables.network.mode());
+    if network == network::Mode::Hosts && !sandboxed {
+        return Err(ConfigError::bad_value("--network hosts", CANNOT_HOLD));
+    }
+    for host in tables.policy.rule.iter().flat_map(|rule| &rule.grants).filter_map(|grant| grant.strip_prefix("host:"))
+    {
+        let read: Result<network::HostPattern, _> = host.parse();
+        read.map_err(|error| ConfigError::bad_value("the grants of a rule", error.to_string()))?;
+    }
+    if network != network::Mode::Hosts && tables.network.names_hosts() {
+        warnings.push(format!("--allow-host and --deny-host have no effect with --network {network}"));
+    }
+    if tables.transport == Transport::Http && http.no_auth && sandboxed && network == network::Mode::On {
         return Err(ConfigError::bad_value("--no-auth", COMMANDS_WOULD_GET_IN));
     }
     if tables.transport != Transport::Http {
@@ -54,6 +68,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         },
         policy: policy::Settings { allowed_commands: allowed_commands(source), ..tables.policy },
         sandbox: tables.sandbox,
+        network: tables.network,
         env: tables.env,
         http,
         log: tables.log,
@@ -69,6 +84,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         // A command that knew the token could call the server as its client.
         environment: source.environment.iter().filter(|(name, _)| name != TOKEN_VARIABLE).cloned().collect(),
         cwd_roots: cwd_roots(source),
+        program: std::env::current_exe().ok(),
         warnings,
     })
 }

@@ -48,7 +48,7 @@ impl OptionKind {
 
     /// The value of a variable. Unlike on the command line, commas separate the items of every list.
     pub fn read_variable(self, value: &str) -> Result<Value, String> {
-        let kind = if self == Self::List { Self::CommaList } else { self };
+        let kind = if matches!(self, Self::List | Self::Rules) { Self::CommaList } else { self };
         kind.read(&[value.to_owned()])
     }
 }

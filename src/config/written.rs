@@ -4,7 +4,7 @@ use toml::Table;
 
 use super::directory_settings::DirectorySettings;
 use super::{HttpSettings, LogSettings, ToolSettings, Transport};
-use crate::{audit, exec, files, policy, sandbox};
+use crate::{audit, exec, files, network, policy, sandbox};
 
 /// The merged layers, before anything is resolved.
 ///
@@ -24,6 +24,7 @@ pub struct Written {
 pub struct Tables {
     pub transport: Transport,
     pub sandbox: sandbox::Settings,
+    pub network: network::Settings,
     pub env: exec::EnvironmentSettings,
     pub policy: policy::Settings,
     pub http: HttpSettings,

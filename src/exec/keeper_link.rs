@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
 use super::homes::HomeLease;
 use super::keeper_news::KeeperNews;
+use super::own_network::OwnNetwork;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
 use super::socket::Socket;
@@ -26,6 +28,7 @@ use crate::keeper::protocol::{
     DONE, Excess, Failed, GuardRequest, HomeReport, KeeperRequest, READY, ReaperEvent, Start, Step,
 };
 use crate::sandbox::home::State;
+use crate::sandbox::profile::Announced;
 use crate::sandbox::secrets::{self, Mask, Shows, Stamped};
 use crate::sandbox::support::{self, Finding};
 use crate::sandbox::{Level, Profile};
@@ -45,6 +48,10 @@ pub struct KeeperLink {
     /// Why the home is not what was asked for.
     home_shortfall: Option<String>,
     news: Arc<KeeperNews>,
+    /// If the session has one.
+    network: Option<Arc<OwnNetwork>>,
+    /// What serves the session's commands, and ends with the keeper.
+    attached: Mutex<Vec<AbortOnDropHandle<()>>>,
     /// Ends the listening task, which would otherwise hold the socket open.
     _over: tokio_util::sync::DropGuard,
 }
@@ -89,11 +96,11 @@ impl KeeperLink {
         // A guard that has given up does not read this, but it has said why.
         let _ = guard.send(GuardRequest::Profile.encode(), &descriptors).await;
         let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await;
-        match tokio::time::timeout(READY_WITHIN, socket.receive()).await {
-            Ok(message) if message == READY => {
-                Ok(Self::listened_to(socket, guard, pid, profile, AtLaunch { masks, home, home_shortfall }))
+        match tokio::time::timeout(READY_WITHIN, socket.receive_with_descriptors()).await {
+            Ok((message, network)) if message == READY => {
+                Ok(Self::listened_to(socket, guard, pid, profile, AtLaunch { masks, home, home_shortfall, network }))
             }
-            Ok(message) => Err(Failed::decode(&message).map_or(KeeperError::NotReady, KeeperError::Restrict)),
+            Ok((message, _)) => Err(Failed::decode(&message).map_or(KeeperError::NotReady, KeeperError::Restrict)),
             Err(_) => Err(KeeperError::NotReady),
         }
     }
@@ -108,6 +115,8 @@ impl KeeperLink {
         let (socket, over) = (Arc::new(socket), CancellationToken::new());
         let news = Arc::new(KeeperNews::new(socket.clone()));
         let keeper = Self {
+            network: OwnNetwork::new(at_launch.network, socket.clone(), profile.proxy).map(Arc::new),
+            attached: Mutex::default(),
             socket,
             guard: Arc::new(guard),
             guard_pid,
@@ -144,6 +153,16 @@ impl KeeperLink {
     /// Has the keeper kill what uses most of this.
     pub async fn shed(&self, excess: Excess, reason: String) {
         let _ = self.socket.send(&KeeperRequest::Shed { excess, reason }.encode(), &[]).await;
+    }
+
+    /// The network of its session, if it has one of its own.
+    pub fn network(&self) -> Option<&Arc<OwnNetwork>> {
+        self.network.as_ref()
+    }
+
+    /// Ends this when the keeper is given up.
+    pub fn attach(&self, serving: AbortOnDropHandle<()>) {
+        self.attached.locked().push(serving);
     }
 
     /// What it has told us between requests.
@@ -263,6 +282,14 @@ impl KeeperLink {
                 start.environment.push((name.into(), path.into()));
             }
         }
+        for Announced { name, value, replaces } in &self.profile.announced {
+            start.environment.retain(|(known, old)| {
+                known != name.as_str() || replaces.as_ref().is_none_or(|replaced| old != replaced.as_str())
+            });
+            if start.environment.iter().all(|(known, _)| known != name.as_str()) {
+                start.environment.push((name.into(), value.into()));
+            }
+        }
         start
     }
 
@@ -310,6 +337,7 @@ struct AtLaunch {
     masks: Arc<Vec<Stamped>>,
     home: Option<Arc<HomeLease>>,
     home_shortfall: Option<String>,
+    network: Vec<OwnedFd>,
 }
 
 /// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for.

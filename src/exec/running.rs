@@ -9,7 +9,7 @@ use super::output::Recording;
 use super::process::{Exited, Process};
 use super::shell::{STALE, StateChannel};
 use super::terminal::Terminal;
-use super::{Denials, ExitStatus, Input, ShellReport};
+use super::{Denials, ExitStatus, Input, OwnNetwork, ShellReport};
 
 #[derive(Debug)]
 pub struct Running {
@@ -18,6 +18,8 @@ pub struct Running {
     /// Where its input can be written, if that is still possible.
     pub input: Option<Arc<Input>>,
     pub denials: Denials,
+    /// The network of its session, if that has one of its own.
+    pub network: Option<Arc<OwnNetwork>>,
     pub(super) channel: StateChannel,
     /// Authenticates what comes over the channel.
     pub(super) nonce: String,

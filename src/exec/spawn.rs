@@ -133,7 +133,8 @@ impl Place<'_> {
     /// A command that has just been started, without input.
     pub(super) fn running(&self, process: Process, streams: Streams, channel: StateChannel) -> Running {
         let denials = Denials::new(self.keeper, &process, &self.state.cwd);
-        Running { process, streams, input: None, denials, channel, nonce: self.nonce.to_owned() }
+        let network = self.keeper.network().cloned();
+        Running { process, streams, input: None, denials, network, channel, nonce: self.nonce.to_owned() }
     }
 
     fn connect_terminal(&self, master: OwnedFd) -> io::Result<(Arc<Input>, Streams)> {

@@ -17,6 +17,8 @@ pub enum Topic {
     Command,
     /// A file that a file tool wants to write.
     File,
+    /// A host that commands want to reach.
+    Host,
 }
 
 impl Decision {

@@ -126,9 +126,13 @@ impl Gate {
                 Ruling::Permitted(Permitted::new(action, judgement.grants))
             }
             Verdict::Ask => {
-                let file = matches!(action.subject(), Subject::Write { .. });
-                let topic = if file { Topic::File } else { Topic::Command };
-                let project = Some(surroundings.project_dir.clone()).filter(|_| !file && surroundings.keeps_approvals);
+                let topic = match action.subject() {
+                    Subject::Write { .. } => Topic::File,
+                    Subject::Host(_) => Topic::Host,
+                    _ => Topic::Command,
+                };
+                let kept = topic != Topic::File && surroundings.keeps_approvals;
+                let project = kept.then(|| surroundings.project_dir.clone());
                 let question = Question::new(topic, action.preview(), &judgement, project);
                 Ruling::Ask(Pending { action, question, way_out: WayOut::new(&judgement) })
             }

@@ -76,6 +76,7 @@ impl Question {
         let mut message = match self.topic {
             Topic::Command => format!("May this run?\n\n{}", behind_bars(&self.preview.text)),
             Topic::File => format!("May this be written?\n\n{}", behind_bars(&self.preview.text)),
+            Topic::Host => format!("May commands reach this host?\n\n{}", behind_bars(&self.preview.text)),
         };
         if let Some(content) = &self.preview.content {
             message.push_str(&behind_bars(content));
@@ -115,6 +116,7 @@ impl Question {
         let thing = match self.topic {
             Topic::Command => "this exact command",
             Topic::File => "this exact content",
+            Topic::Host => "this host",
         };
         let programs = if self.programs.is_empty() { "these programs".to_owned() } else { self.programs.join(", ") };
         let title = |decision: Decision| match decision {

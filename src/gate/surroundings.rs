@@ -32,7 +32,9 @@ impl Surroundings {
                 (cwd, search_path.is_none_or(|path| *path == self.search_path))
             }
             Subject::Words { cwd, .. } => (cwd, true),
-            Subject::Input(_) | Subject::Read(_) | Subject::Write { .. } => (&self.project_dir, true),
+            Subject::Input(_) | Subject::Read(_) | Subject::Write { .. } | Subject::Host(_) => {
+                (&self.project_dir, true)
+            }
         };
         let writable: Vec<PathBuf> = [&self.project_dir].into_iter().chain(&self.writable).cloned().collect();
         Scene {

@@ -35,8 +35,13 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd, supervisor: 
     let _ = rustix::process::setsid();
     let can_supervise = supervisor.as_ref().is_some_and(KeeperEnd::can_supervise);
     match (sandbox::restrict(profile, can_supervise), supervisor) {
-        (Ok(listener), Some(supervisor)) => supervisor.hand_over(listener),
-        (Ok(_), None) => {}
+        (Ok(restricted), supervisor) => {
+            if let Some(supervisor) = supervisor {
+                supervisor.hand_over(restricted.calls);
+            }
+            let network: Vec<_> = restricted.network.iter().map(AsFd::as_fd).collect();
+            packets::send_all(socket, READY, &network);
+        }
         (Err(failure), _) => {
             packets::send(socket, &Failed::encode(&failure));
             processes::exit(1);
@@ -53,7 +58,6 @@ fn run(socket: &OwnedFd, profile: &Profile, guard: u32) -> io::Result<()> {
     processes::become_sub_reaper();
     let signals = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM])?;
     let mut reapers = Reapers::default();
-    packets::send(socket, READY);
     let (mut last_check, mut pace) = (Instant::now(), Pace::Close);
     loop {
         let next_check = reapers.need_limits(profile).then_some(pace as i64);
@@ -130,6 +134,7 @@ impl Reapers {
                 }
             }
             Ok(KeeperRequest::Probe) => probe(profile, descriptors),
+            Ok(KeeperRequest::Sockets) => send_sockets(descriptors),
             Ok(KeeperRequest::Kill { reaper }) => {
                 self.all
                     .iter()
@@ -218,6 +223,15 @@ impl Reapers {
 /// Tells the server why something of this reaper's command is killed.
 fn tell(socket: &OwnedFd, reaper: i32, text: &str) {
     packets::send(socket, &KeeperNote { reaper, text: text.to_owned() }.encode());
+}
+
+/// Sends unconnected sockets of the session's network to the descriptor that came with the request.
+fn send_sockets(mut descriptors: Vec<OwnedFd>) {
+    const SOCKETS: usize = 4;
+    let Some(answer) = descriptors.pop() else { return };
+    let sockets: Vec<OwnedFd> = (0..SOCKETS).filter_map(|_| sandbox::own_network::make_socket().ok()).collect();
+    let sockets: Vec<_> = sockets.iter().map(AsFd::as_fd).collect();
+    packets::send_all(&answer, READY, &sockets);
 }
 
 /// Tests the sandbox in a forked child, because a test may do harm to the process that runs it.

@@ -18,6 +18,8 @@ pub enum Subject<'a> {
     /// Create or change a file. The path has its links resolved. `protected` is the protected name that the path falls
     /// under, if there is one: other programs run or trust such a file outside the sandbox.
     Write { path: &'a Path, protected: Option<&'a str> },
+    /// Reach a host that no list names.
+    Host(&'a str),
 }
 
 /// Something that needs a permit before it happens.

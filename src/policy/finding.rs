@@ -53,6 +53,13 @@ impl Finding {
         Self { change: Some(change), ..Self::new(what, Verdict::Ask, reason) }
     }
 
+    /// A host that commands want to reach.
+    pub(super) fn host(host: &str) -> Self {
+        let reason = "no list names this host".to_owned();
+        let change = format!("a person has to approve it, or --allow-host {host} (network.allow) names it");
+        Self { change: Some(change), ..Self::new(format!("reach {host}"), Verdict::Ask, reason) }
+    }
+
     /// Takes the verdict and the reason from a rule.
     pub(super) fn by(self, rule: &Rule) -> Self {
         let named = format!("the rule {} names it", rule.origin);

@@ -106,11 +106,14 @@ impl Policy {
         if let Subject::Write { path, protected: Some(name) } = subject {
             return Judgement::of(vec![Finding::protected(path, name)], "");
         }
+        if let Subject::Host(host) = subject {
+            return Judgement::of(vec![Finding::host(host)], "");
+        }
         if !self.has_sources() {
             return Judgement::unruled();
         }
         match subject {
-            Subject::Read(_) | Subject::Write { .. } => {
+            Subject::Host(_) | Subject::Read(_) | Subject::Write { .. } => {
                 Judgement::of(Vec::new(), "rules are about commands; file tools are limited by the scope")
             }
             Subject::ShellText { text, .. } => self.judge_text(text, scene, lookup),

@@ -49,7 +49,7 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
         if profile.network != Network::On
             && is_about_the_network(line, refusal.is_some_and(|refusal| refusal != MISSING && refusal != BUSY))
         {
-            return Some("the network is off for commands (--network, sandbox.network)".to_owned());
+            return Some(about_network(profile));
         }
         let refusal = refusal?;
         if let Some(reason) = about_calls(profile, refusal, line) {
@@ -105,6 +105,18 @@ fn about_agents(profile: &Profile, line: &str) -> Option<String> {
     })
 }
 
+fn about_network(profile: &Profile) -> String {
+    if profile.network == Network::Hosts {
+        return "commands reach other hosts through a proxy only, which HTTP_PROXY, HTTPS_PROXY and ALL_PROXY name (HTTP or \
+                SOCKS 5), and this program did not use it (--network hosts)"
+            .to_owned();
+    }
+    "the network is off for commands (--network, network.mode)".to_owned()
+}
+
+/// How programs report that there is no way to an address.
+const UNREACHABLE: &str = "Network is unreachable";
+
 /// Programs name the system call that failed: `ptrace: …`, `PTRACE_TRACEME: …`.
 fn about_calls(profile: &Profile, refusal: &str, line: &str) -> Option<String> {
     if profile.level == Level::None || refusal != REFUSALS[2] {
@@ -130,8 +142,13 @@ fn may_administer() -> bool {
 
 fn is_about_the_network(line: &str, refused: bool) -> bool {
     let words = ["socket", "connect", "network"];
-    NO_NAME.iter().any(|sign| line.contains(sign))
-        || refused && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
+    line.contains(UNREACHABLE)
+        || NO_NAME.iter().any(|sign| line.contains(sign))
+        || refused
+            && line.split_whitespace().filter(|part| !part.contains('/')).any(|part| {
+                let part = part.to_ascii_lowercase();
+                words.iter().any(|word| part.contains(word))
+            })
 }
 
 fn about(profile: &Profile, refusal: &str, path: &Path) -> Option<String> {
@@ -262,6 +279,7 @@ mod tests {
             "kill: (1) - Operation not permitted",
             "error: could not resolve host names in my program",
             "all fine",
+            "bash: /p/network/x: Permission denied",
             "touch: cannot touch '/p/x': Read-only file system",
         ] {
             assert_eq!(explained(line), "", "{line}");

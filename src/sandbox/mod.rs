@@ -23,6 +23,7 @@ mod mount_table;
 mod mounts;
 pub mod namespaces;
 pub mod obstacles;
+pub mod own_network;
 pub mod profile;
 mod restrict;
 mod seccomp;
@@ -37,5 +38,5 @@ pub use self::landlock::{
 pub use self::mounts::{build as build_file_system, prepare_covers, put_up, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
-pub use restrict::{restrict, restrict_supervisor};
+pub use restrict::{Restricted, restrict, restrict_supervisor};
 pub use settings::{Level, Mode, Settings};

@@ -1,12 +1,11 @@
-//! The namespaces of a session: user, mount, pid, IPC, UTS, and network if the network is off. The guard forks the keeper
+//! The namespaces of a session: user, mount, pid, IPC, UTS, and network unless the network is on. The guard forks the keeper
 //! into them and stays outside, because a process inside could not write the full id maps.
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
-use rustix::net::{AddressFamily, SocketType, socket};
 use rustix::thread::{
     CapabilitySet, LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space, move_into_thread_name_spaces,
 };
@@ -131,21 +130,6 @@ impl NamespaceHandles {
         }
         Ok(())
     }
-}
-
-/// Brings up the loopback interface, which is down in a new network namespace.
-pub fn raise_loopback() -> io::Result<()> {
-    let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
-    // SAFETY: ifreq is plain data, valid when zeroed.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    request.ifr_name[0] = b'l'.cast_signed();
-    request.ifr_name[1] = b'o'.cast_signed();
-    #[expect(clippy::cast_possible_truncation, reason = "the flag is a small constant of a short field")]
-    let up = libc::IFF_UP as libc::c_short;
-    request.ifr_ifru.ifru_flags = up;
-    // SAFETY: the request is a whole ifreq that lives across the call.
-    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

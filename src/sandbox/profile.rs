@@ -11,6 +11,10 @@ use crate::base::packed::{Malformed, Reader, put_count, put_paths, put_size, put
 pub struct Profile {
     pub level: Level,
     pub network: Network,
+    /// With [`Network::Hosts`], the port of the proxy on the loopback interface. 0 if there is none.
+    pub proxy: u16,
+    /// The `ProxyCommand` of ssh, at level `full`. Empty if there is none.
+    pub ssh_command: String,
     /// Mode `read-only`: commands may write their temporary directory alone.
     pub read_only: bool,
     /// Directories that commands may write: the scope, and tool caches if the home is not private. Empty in mode
@@ -36,6 +40,8 @@ pub struct Profile {
     pub silent: Vec<PathBuf>,
     /// Variables that lead tools to copies of their settings.
     pub variables: Vec<(String, PathBuf)>,
+    /// Variables that lead programs to the proxy.
+    pub announced: Vec<Announced>,
     /// The Unix sockets outside the scope that commands may connect to.
     pub sockets: Sockets,
     pub limits: Limits,
@@ -48,6 +54,17 @@ pub enum Network {
     Off,
     /// Off, but the session has a loopback interface of its own.
     Loopback,
+    /// The proxy in the server is the only way out. At level `full` the session has a network of its own.
+    Hosts,
+}
+
+/// A variable that commands get unless they have set it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Announced {
+    pub name: String,
+    pub value: String,
+    /// A value of ours that it replaces: that of a proxy which this command cannot reach.
+    pub replaces: Option<String>,
 }
 
 /// Which Unix sockets commands may connect to.
@@ -75,6 +92,16 @@ impl Profile {
     /// The session's temporary directory, by the path that commands see.
     pub fn tmp_seen(&self) -> &Path {
         if self.private_tmp { Path::new(TMP) } else { &self.tmp }
+    }
+
+    /// Whether the session has a network namespace.
+    pub fn has_own_network(&self) -> bool {
+        self.level == Level::Full && self.network != Network::On
+    }
+
+    /// Whether the supervisor lets commands connect to nothing but the proxy, because they share the host's network.
+    pub fn connects_to_proxy_only(&self) -> bool {
+        self.level == Level::Landlock && self.network == Network::Hosts
     }
 
     pub fn is_writable(&self, path: &Path) -> bool {
@@ -141,6 +168,8 @@ impl Profile {
         let mut out = Vec::new();
         put_count(&mut out, self.level as usize);
         put_count(&mut out, self.network as usize);
+        put_count(&mut out, usize::from(self.proxy));
+        put_text(&mut out, &self.ssh_command);
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
@@ -177,8 +206,11 @@ impl Profile {
                 0 => Network::On,
                 1 => Network::Off,
                 2 => Network::Loopback,
+                3 => Network::Hosts,
                 _ => return Err(Malformed),
             },
+            proxy: u16::try_from(rest.count()?).map_err(|_| Malformed)?,
+            ssh_command: rest.text()?.to_string_lossy().into_owned(),
             private_tmp: rest.count()? == 1,
             read_only: rest.count()? == 1,
             tmp: PathBuf::from(rest.text()?),
@@ -192,6 +224,7 @@ impl Profile {
             home: Home::decode(&mut rest)?,
             // Only the server starts commands.
             variables: Vec::new(),
+            announced: Vec::new(),
             sockets: if rest.count()? == 1 { Sockets::All } else { Sockets::Only(rest.paths()?) },
             limits: Limits {
                 processes: rest.size()?,
@@ -212,7 +245,9 @@ mod tests {
     fn a_profile_survives_the_wire() {
         let profile = Profile {
             level: Level::Full,
-            network: Network::Loopback,
+            network: Network::Hosts,
+            proxy: 3128,
+            ssh_command: "x %h".to_owned(),
             writable: vec!["/a".into(), "/b c".into()],
             scope: vec!["/a".into()],
             visible: vec!["/tmp/x".into()],
@@ -230,6 +265,7 @@ mod tests {
             secrets: vec![Mask::hidden("/root/.ssh".into())],
             silent: vec!["/net".into()],
             variables: Vec::new(),
+            announced: Vec::new(),
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),
             limits: Limits { processes: 1, memory: 2, file: u64::MAX, open_files: 4 },
         };

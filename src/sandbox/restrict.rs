@@ -1,20 +1,30 @@
 use std::os::fd::OwnedFd;
 
 use super::failure::{Doing, Failure};
-use super::{Level, Network, Profile, capabilities, landlock, limits, seccomp};
+use super::{Level, Network, Profile, capabilities, landlock, limits, own_network, seccomp};
+
+/// What the keeper has to hand over once it is restricted.
+#[derive(Default)]
+pub struct Restricted {
+    /// To the supervisor: from this it reads the calls that it does for commands. Without it those calls fail.
+    pub calls: Option<OwnedFd>,
+    /// To the server: see [`own_network::open`].
+    pub network: Vec<OwnedFd>,
+}
 
 /// Gives up, for good, every right that the profile does not grant. The keeper calls this once, before it starts a
 /// command, in the file system that the guard has built. The order matters: each step needs rights that a later step takes
-/// away. If there is a supervisor, it has to get the descriptor that this returns, or the calls that it should do fail.
-pub fn restrict(profile: &Profile, supervisor: bool) -> Result<Option<OwnedFd>, Failure> {
+/// away.
+pub fn restrict(profile: &Profile, supervisor: bool) -> Result<Restricted, Failure> {
     if profile.level == Level::None {
         return without_sandbox(profile);
     }
+    let mut network = Vec::new();
     // First, so that the steps below are limited too.
     limits::apply(profile)?;
-    if profile.level == Level::Full && profile.network == Network::Loopback {
+    if profile.has_own_network() {
         // Needs the capabilities of our user namespace.
-        super::namespaces::raise_loopback().doing(|| "bring up the session's loopback interface".to_owned())?;
+        network = own_network::open(profile).doing(|| "set up the session's own network".to_owned())?;
     }
     // From here on the keeper cannot mount or create device nodes.
     capabilities::drop(profile.level)?;
@@ -25,7 +35,7 @@ pub fn restrict(profile: &Profile, supervisor: bool) -> Result<Option<OwnedFd>, 
     // A second barrier behind the mounts. At level `landlock` it is the only one.
     landlock::enforce(profile)?;
     // Last, because it refuses system calls that the steps above need.
-    seccomp::install(profile, supervisor)
+    Ok(Restricted { calls: seccomp::install(profile, supervisor)?, network })
 }
 
 /// Gives up what the supervisor does not need. It acts in the place of commands, so it must not have more rights than they.
@@ -40,10 +50,11 @@ fn not_dumpable() -> Result<(), Failure> {
 }
 
 /// Mode `off` restricts nothing, except that `network = "off"` still holds.
-fn without_sandbox(profile: &Profile) -> Result<Option<OwnedFd>, Failure> {
+fn without_sandbox(profile: &Profile) -> Result<Restricted, Failure> {
     if profile.network == Network::On {
-        return Ok(None);
+        return Ok(Restricted::default());
     }
     rustix::thread::set_no_new_privs(true).doing(|| "set no_new_privs".to_owned())?;
-    seccomp::install(profile, false)
+    seccomp::install(profile, false)?;
+    Ok(Restricted::default())
 }

@@ -8,9 +8,6 @@ pub struct Settings {
     pub level: WantedLevel,
     /// If the machine offers only a lower level, commands are refused.
     pub minimum: Level,
-    pub network: Switch,
-    /// With the network off, the session gets a loopback interface of its own.
-    pub loopback: bool,
     /// What commands may do to the home directory.
     pub home: HomeMode,
     /// Secrets that commands may read.
@@ -24,14 +21,6 @@ pub struct Settings {
     /// The person's agents that all commands may use.
     pub agents: Vec<Agent>,
     pub limits: super::limits::Settings,
-}
-
-impl Settings {
-    /// Whether a command can connect to a server on this machine's loopback interface and gain something by it. With the
-    /// sandbox off a command has all the rights of the server anyway.
-    pub fn commands_can_reach_loopback(&self) -> bool {
-        self.mode != Mode::Off && self.network == Switch::On
-    }
 }
 
 /// A program that holds the person's keys and uses them without giving them away.
@@ -79,13 +68,6 @@ pub enum HomeMode {
     /// What commands write there goes to a layer of the project's own.
     Private,
     ReadOnly,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
-#[serde(rename_all = "lowercase")]
-pub enum Switch {
-    On,
-    Off,
 }
 
 impl std::fmt::Display for Level {

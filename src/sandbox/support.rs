@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
 use super::secrets::{Mask, Shows};
-use super::supervise::supervises_connections;
+use super::supervise::supervises_names;
 use super::{Level, Network, Profile, capabilities};
 use crate::base::packed::{Malformed, Reader, put_count, put_text};
 
@@ -35,7 +35,7 @@ pub fn probe(profile: &Profile) -> Vec<Finding> {
     check("no_new_privs is set, capabilities are dropped", privileges_are_gone(profile.level));
     check("files cannot be created with set-id bits", cannot_create_with_set_id(profile.tmp_seen()));
     // In a project that is the whole file system, `/` is no place outside.
-    if supervises_connections(profile) && !profile.may_connect(Path::new("/")) {
+    if supervises_names(profile) && !profile.may_connect(Path::new("/")) {
         let (promise, held) = named_sockets();
         check(promise, held);
     }
@@ -60,7 +60,12 @@ pub fn probe(profile: &Profile) -> Vec<Finding> {
             "the network cannot be used",
             refused(|| socket(libc::AF_INET)) && refused(|| socket(libc::AF_NETLINK)),
         ),
-        Network::Loopback => check("only the session's own loopback can be used", refused(|| socket(libc::AF_NETLINK))),
+        Network::Loopback => check("only the session's own loopback can be used", leads_nowhere()),
+        Network::Hosts if full => check("the proxy is the only way to other hosts", leads_nowhere()),
+        Network::Hosts => check(
+            "the proxy is the only way to other hosts (at level landlock commands cannot reach their own servers either)",
+            leads_nowhere() && refused(|| socket(libc::AF_INET)),
+        ),
     }
     if full {
         check("processes outside the session cannot be seen", !Path::new("/proc/1/exe").exists() && parent_is_first());
@@ -144,6 +149,18 @@ fn call(number: i64, a: [i64; 5]) -> i64 {
 fn socket(family: i32) -> i64 {
     // SAFETY: socket takes no pointers. The process exits right after its tests, which closes the socket.
     i64::from(unsafe { libc::socket(family, libc::SOCK_DGRAM, 0) })
+}
+
+/// Whether no address of the world can be reached.
+fn leads_nowhere() -> bool {
+    const SOMEWHERE: [&str; 3] = ["192.0.2.1:80", "[2001:db8::1]:80", "169.254.169.254:80"];
+    let now = std::time::Duration::from_millis(1);
+    let refusals = [libc::ENETUNREACH, libc::EACCES, libc::EPERM, libc::EADDRNOTAVAIL, libc::EAFNOSUPPORT];
+    let refused = |error: &std::io::Error| error.raw_os_error().is_some_and(|errno| refusals.contains(&errno));
+    SOMEWHERE.iter().all(|address| {
+        let address = address.parse().expect("an address");
+        std::net::TcpStream::connect_timeout(&address, now).is_err_and(|error| refused(&error))
+    })
 }
 
 /// Whether connections are supervised. Nobody listens at `/`, which the kernel says and a supervisor does not.

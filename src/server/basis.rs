@@ -9,6 +9,7 @@ use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::{self, KeeperLink, ServerDirectory, Shell};
 use crate::gate::Surroundings;
+use crate::network;
 use crate::policy::Policy;
 use crate::sandbox::obstacles;
 
@@ -53,6 +54,9 @@ impl Basis {
     /// The environment of a session's first command.
     pub fn environment(&self, policy: &Policy) -> Vec<(OsString, OsString)> {
         let mut environment = self.login.get().unwrap_or(&self.initial).clone();
+        if self.config.network.mode() == network::Mode::Hosts {
+            environment.retain(|(name, _)| !name.to_str().is_some_and(network::variables::names_proxy));
+        }
         if policy.is_strict() {
             exec::make_git_safe(&mut environment);
         }

@@ -105,13 +105,15 @@ impl Context {
         let mut tracked = self.track(command, &running);
         let sink = || self.progress.clone();
         let first = limit.answer_within.unwrap_or(limit.time).min(limit.time);
-        let mut ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
+        let finishing = progress.while_running(sink(), running.finish(Some(first), &self.cancel));
+        let mut ending = self.at_desk(command.session, finishing).await;
         if matches!(ending, Ending::Stale) {
             // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
             tracked.end(None, Some("its directory was replaced"));
             running = self.start(command, listener).await?;
             tracked = self.track(command, &running);
-            ending = progress.while_running(sink(), running.finish(Some(first), &self.cancel)).await;
+            let finishing = progress.while_running(sink(), running.finish(Some(first), &self.cancel));
+            ending = self.at_desk(command.session, finishing).await;
         }
         let rest = limit.time.saturating_sub(first);
         if matches!(ending, Ending::TimeUp) && !rest.is_zero() {
@@ -236,6 +238,9 @@ impl Context {
                 About { command: permitted.words.join(" "), cwd: permitted.cwd.clone(), description: None }
             }
         };
+        if let Some(hosts) = command.session.hosts() {
+            hosts.command_starts(self, command.session);
+        }
         self.server.activity().begin(&self.record, about, running)
     }
 

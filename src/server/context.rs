@@ -6,7 +6,9 @@ use tokio_util::sync::CancellationToken;
 use super::asker::Asking;
 use super::keep_change::KeepChange;
 use super::questions::{CLIENT, PATIENCE, Question as AskedQuestion};
-use super::{Asker, CallRecord, Client, OpenQuestion, ProgressSink, Server, Session, Settled, Stop, ToolError};
+use super::{
+    Asker, CallRecord, Client, OpenQuestion, ProgressSink, Questions, Server, Session, Settled, Stop, ToolError,
+};
 use crate::audit::Event;
 use crate::base::locks::LockExt;
 use crate::exec::{self, Denials, ShellState, Streams, Task};
@@ -68,6 +70,21 @@ impl Context {
         }
     }
 
+    /// For questions that come up while this call waits for its command. A client that would repeat the call to answer is not
+    /// asked: the command would run twice.
+    pub(super) fn beside(&self) -> Self {
+        let asker = match &self.asker {
+            Asker::Now(ask) => Asker::Now(ask.clone()),
+            Asker::Later(_) | Asker::Nobody => Asker::Nobody,
+        };
+        Self::new(self.server.clone(), self.client.clone(), None, asker, self.record.clone())
+    }
+
+    /// For questions of a task, when no call waits. Only people at `testudo approve` or the console can be asked.
+    pub(super) fn of_task(server: Arc<Server>, client: Arc<Client>, record: CallRecord) -> Self {
+        Self::new(server, client, None, Asker::Nobody, record)
+    }
+
     /// Asks the gate, and the person where the gate cannot say; the permit is what `exec` and `files` want to see.
     pub async fn permit<A: Action>(&self, session: &Session, action: A) -> Result<Permitted<A>, Stop> {
         self.ask_gate(session, action, false).await
@@ -119,7 +136,7 @@ impl Context {
     }
 
     /// Whether there is a person to ask: at the client, or at `testudo approve` or the console.
-    fn can_ask(&self) -> bool {
+    pub(super) fn can_ask(&self) -> bool {
         self.asker.can_ask() || self.server.questions().has_approver(self.client.principal())
     }
 
@@ -157,6 +174,7 @@ impl Context {
             Asker::Now(ask) => Some(ask(form, asked.watch())),
             Asker::Nobody => None,
         };
+        let _closing = TakeAway { questions: questions.clone(), asked: asked.clone() };
         let settled = self.first_answer(&asked, client).await;
         Ok((pending, settled))
     }
@@ -274,6 +292,18 @@ impl Context {
 
     pub(super) fn take_notes(&self) -> Vec<String> {
         std::mem::take(&mut *self.notes.locked())
+    }
+}
+
+/// Takes a question away if nobody waits for its answer any more.
+struct TakeAway {
+    questions: Arc<Questions>,
+    asked: Arc<AskedQuestion>,
+}
+
+impl Drop for TakeAway {
+    fn drop(&mut self) {
+        let _ = self.questions.settle(&self.asked, Answer::Missing, "nobody: what asked has ended");
     }
 }
 

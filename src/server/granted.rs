@@ -7,20 +7,13 @@ use std::sync::Arc;
 use super::command::{Command, What};
 use crate::base::search_path::variable;
 use crate::exec::{KeeperLink, Running, ShellState};
+use crate::network::variables;
 use crate::policy::Grant;
 use crate::sandbox::Profile;
 use crate::sandbox::profile::Sockets;
 use crate::sandbox::settings::Agent;
 
 const SSH_VARIABLE: &str = "SSH_AUTH_SOCK";
-
-/// Whether a command with this grant needs a keeper of its own.
-fn needs_room(grant: &Grant) -> bool {
-    match grant {
-        Grant::SshAgent | Grant::GpgAgent | Grant::Write(_) => true,
-        Grant::Host(_) => false,
-    }
-}
 
 impl Command<'_> {
     pub(super) fn grants(&self) -> &[Grant] {
@@ -31,7 +24,9 @@ impl Command<'_> {
     }
 
     pub(super) fn has_grants(&self) -> bool {
-        self.grants().iter().any(needs_room)
+        // A host is no grant where every host can be reached, or none.
+        let hosts = self.session.hosts().is_some();
+        self.grants().iter().any(|grant| hosts || !matches!(grant, Grant::Host(_)))
     }
 
     /// What a rule gives is for this command alone: the keeper that has it ends with the command, and whatever the command
@@ -62,6 +57,7 @@ pub fn give(profile: &mut Profile, grants: &[Grant], environment: &[(OsString, O
                 let real = path.canonicalize().ok().filter(|path| path.is_dir());
                 profile.writable.extend(real.filter(|real| !profile.hides(real)));
             }
+            // The keeper's proxy knows it.
             Grant::Host(_) => {}
         }
     }
@@ -72,6 +68,9 @@ pub fn take_back(after: &mut ShellState, before: &ShellState) {
     if before.variable(SSH_VARIABLE).is_none() {
         after.environment.retain(|(name, _)| name != SSH_VARIABLE);
     }
+    let proxies = |name: &OsString| name.to_str().is_some_and(variables::is_one);
+    after.environment.retain(|(name, _)| !proxies(name));
+    after.environment.extend(before.environment.iter().filter(|(name, _)| proxies(name)).cloned());
 }
 
 /// Lets commands connect to the agent, where the person has one.

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use super::{Enforcement, Workplace};
 use crate::config::{Config, Directories};
-use crate::sandbox::settings::Switch;
-use crate::sandbox::{Mode, Settings};
+use crate::network::Mode;
+use crate::sandbox;
 
 /// What every agent is told at the start. Clients cut it at 2,048 characters.
 pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>) -> String {
@@ -24,22 +24,22 @@ pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>)
          `timeout` says otherwise. Start servers, watchers and long builds with `run_in_background` and read them with \
          `task_output`; run programs that ask questions with `pty`. Long output is cut in the result and stays readable \
          with `task_output`: page, tail or grep it instead of running the command again.",
-        sandbox = sandbox_in_words(&config.sandbox, found),
+        sandbox = sandbox_in_words(config, found),
         timeout = config.exec.timeout,
     )
 }
 
 /// What is enforced, for agents and people.
-pub fn sandbox_in_words(settings: &Settings, found: Option<&Enforcement>) -> String {
-    let network = if settings.network == Switch::On { "on" } else { "off" };
+pub fn sandbox_in_words(config: &Config, found: Option<&Enforcement>) -> String {
+    let (settings, network) = (&config.sandbox, network(config));
     let writes = match settings.mode {
-        Mode::Off => return format!("off, network {network}: commands run with the server's own rights"),
-        Mode::ReadOnly => "commands can write their temporary directory only",
-        Mode::WorkspaceWrite if found.is_some_and(Enforcement::has_private_home) => {
+        sandbox::Mode::Off => return format!("off, network {network}: commands run with the server's own rights"),
+        sandbox::Mode::ReadOnly => "commands can write their temporary directory only",
+        sandbox::Mode::WorkspaceWrite if found.is_some_and(Enforcement::has_private_home) => {
             "commands can write the scope, their temporary directory and a home of their own (the real home stays as it \
              is), but no git hooks or agent and editor configuration"
         }
-        Mode::WorkspaceWrite => {
+        sandbox::Mode::WorkspaceWrite => {
             "commands can write the scope, their temporary directory and tool caches, but no git hooks or agent and \
              editor configuration"
         }
@@ -50,6 +50,17 @@ pub fn sandbox_in_words(settings: &Settings, found: Option<&Enforcement>) -> Str
         Some(found) => format!("level {}", found.level),
     };
     format!("{}, {level}, network {network}: {writes}; credentials cannot be read", settings.mode)
+}
+
+fn network(config: &Config) -> String {
+    match (config.network.mode(), config.network.allow.as_slice()) {
+        (Mode::Hosts, []) => "hosts (none is named; the person is asked)".to_owned(),
+        (Mode::Hosts, allowed) => {
+            let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+            format!("hosts ({})", shortened(&allowed.join(", ")))
+        }
+        (mode, _) => mode.to_string(),
+    }
 }
 
 /// Over HTTP each client has roots of its own, and this text is the same for all of them.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::profiles::{Profiles, TooWeak, WorkArea};
-use super::{Notes, SpareKeeper};
+use super::{Hosts, Notes, Proxies, SpareKeeper};
 use crate::base::size;
-use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, SessionDirectory};
+use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, OwnNetwork, SessionDirectory};
 use crate::policy::Grant;
 use crate::sandbox::secrets::write_settings_copies;
 use crate::sandbox::{Level, obstacles};
@@ -25,6 +25,8 @@ pub struct KeeperLife {
     directory: Arc<SessionDirectory>,
     keepers: tokio::sync::Mutex<Generations>,
     notes: Notes,
+    /// If commands reach hosts through a proxy only.
+    proxies: Option<Proxies>,
 }
 
 /// The keeper of commands to come, and those before it whose commands still run.
@@ -44,8 +46,9 @@ impl KeeperLife {
         spare: Arc<SpareKeeper>,
         directory: Arc<SessionDirectory>,
         notes: Notes,
+        proxies: Option<Proxies>,
     ) -> Self {
-        Self { profiles, spare, directory, keepers: tokio::sync::Mutex::default(), notes }
+        Self { profiles, spare, directory, keepers: tokio::sync::Mutex::default(), notes, proxies }
     }
 
     /// The living keeper for that scope, made anew when there is none. `protected` names what a new keeper must make
@@ -109,10 +112,17 @@ impl KeeperLife {
             profile.variables.extend(write_settings_copies(&profile.secrets, &tmp.join(SETTINGS)));
         }
         self.profiles.give(profile, grants);
+        let mut listener = None;
+        if let Some(proxies) = &self.proxies {
+            listener = proxies.prepare(profile, grants).await.map_err(KeeperError::Prepare)?;
+        }
         let wanted_home = plan.home.is_some();
         let keeper = Arc::new(self.spare.take_or_launch(plan).await?);
         if let Some(reason) = keeper.home_shortfall().filter(|_| wanted_home) {
             self.profiles.homes().abandon(reason).await;
+        }
+        if let Some(proxies) = &self.proxies {
+            proxies.serve(&keeper, listener, grants);
         }
         keeper.count_in(self.profiles.totals());
         Ok(keeper)
@@ -197,6 +207,17 @@ impl KeeperLife {
         // Whoever holds the lock starts a keeper right now; that one has nothing to tell yet.
         let Ok(keepers) = self.keepers.try_lock() else { return Vec::new() };
         keepers.current.iter().chain(&keepers.former).flat_map(|keeper| keeper.news().take_unclaimed()).collect()
+    }
+
+    /// The networks of the keepers that have one of their own. Empty while a keeper is being made.
+    pub fn networks(&self) -> Vec<Arc<OwnNetwork>> {
+        let Ok(keepers) = self.keepers.try_lock() else { return Vec::new() };
+        let living = keepers.current.iter().chain(&keepers.former).filter(|keeper| !keeper.is_dead());
+        living.filter_map(|keeper| keeper.network().cloned()).collect()
+    }
+
+    pub fn hosts(&self) -> Option<&Arc<Hosts>> {
+        self.proxies.as_ref().map(Proxies::hosts)
     }
 
     /// The level that holds on this machine, as far as it is known by now.

@@ -10,6 +10,7 @@
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
+//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`PublishedPorts`] shows their servers.
 
 mod activity;
 mod asker;
@@ -23,6 +24,7 @@ mod disk_watch;
 mod enforcement;
 mod granted;
 mod homes;
+mod hosts;
 mod hung_mounts;
 mod ids;
 mod instructions;
@@ -34,6 +36,8 @@ mod outcome;
 mod profiles;
 mod progress;
 mod protected_names;
+mod proxies;
+mod published_ports;
 mod questions;
 mod record;
 mod reload;
@@ -59,6 +63,7 @@ pub use command::Command;
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
 pub use homes::Homes;
+pub use hosts::Hosts;
 pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
@@ -69,6 +74,8 @@ pub use outcome::{Content, Stop, ToolError, ToolOutput};
 pub use profiles::Profiles;
 pub use progress::{Progress, ProgressSink};
 pub use protected_names::ProtectedNames;
+pub use proxies::Proxies;
+pub use published_ports::PublishedPorts;
 pub use questions::{Answers, Approver, PATIENCE, Question, Questions, Settled, TooLate};
 pub use record::CallRecord;
 pub use reload::Reload;

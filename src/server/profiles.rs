@@ -6,23 +6,28 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use super::{Enforcement, Homes, Secrets, SpareKeeper, granted};
+use super::{Enforcement, Homes, Secrets, SpareKeeper, granted, proxies};
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
 use crate::exec::{HomeLease, ServerDirectory, Totals};
 use crate::files::{self, real_directory};
+use crate::network::{self, variables};
 use crate::policy::{Grant, Overlaid};
 use crate::sandbox::home::{Home, State, aliases};
-use crate::sandbox::profile::Sockets;
+use crate::sandbox::profile::{Announced, Sockets};
 use crate::sandbox::secrets::{Finder, Stamped};
-use crate::sandbox::settings::{HomeMode, Switch, WantedLevel};
+use crate::sandbox::settings::{HomeMode, WantedLevel};
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches};
 
 #[derive(Debug)]
 pub struct Profiles {
     settings: Settings,
+    network: network::Mode,
+    /// Variables that lead commands to the proxy in a network of their own.
+    announced: Vec<Announced>,
+    ssh_command: String,
     /// Directories that stay visible whatever the sandbox hides around them.
     visible: Vec<PathBuf>,
     environment: Vec<(OsString, OsString)>,
@@ -95,6 +100,9 @@ impl Profiles {
         };
         Self {
             settings: config.sandbox.clone(),
+            network: config.network.mode(),
+            announced: proxies::announced(config.program.as_deref()),
+            ssh_command: variables::ssh_command(variables::PORT, config.program.as_deref()).unwrap_or_default(),
             visible: roots.chain([launch.clone()]).collect(),
             environment,
             caches: OnceLock::new(),
@@ -258,15 +266,20 @@ impl Profiles {
             Mode::ReadOnly | Mode::Off => (Vec::new(), Vec::new()),
         };
         let private_tmp = Profile::can_have_private_tmp(level, scope);
+        let full_hosts = level == Level::Full && self.network == network::Mode::Hosts;
         let secrets = masks.iter().map(|stamped| stamped.mask.clone()).collect();
         let sockets = &self.settings.sockets;
         let mut profile = Profile {
             level,
-            network: match (self.settings.network, self.settings.loopback) {
-                (Switch::On, _) => Network::On,
-                (Switch::Off, true) => Network::Loopback,
-                (Switch::Off, false) => Network::Off,
+            network: match (self.network, level) {
+                (network::Mode::On, _) => Network::On,
+                (network::Mode::Off, Level::Full) => Network::Loopback,
+                (network::Mode::Hosts, Level::Full | Level::Landlock) => Network::Hosts,
+                // Nothing could tell hosts apart.
+                (network::Mode::Off, _) | (network::Mode::Hosts, Level::None) => Network::Off,
             },
+            proxy: if full_hosts { variables::PORT } else { 0 },
+            ssh_command: if full_hosts { self.ssh_command.clone() } else { String::new() },
             private_tmp,
             read_only: self.settings.mode == Mode::ReadOnly,
             home: (level == Level::Full).then(|| self.home_seen(scope, private_tmp)).flatten(),
@@ -279,6 +292,7 @@ impl Profiles {
             secrets,
             silent: if level == Level::Landlock { mounts::silent() } else { Vec::new() },
             variables: Vec::new(),
+            announced: if full_hosts { self.announced.clone() } else { Vec::new() },
             sockets: if sockets.iter().any(|socket| socket == "*") {
                 Sockets::All
             } else {

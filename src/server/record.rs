@@ -106,6 +106,8 @@ pub fn configuration(server: &Server) -> Value {
         "tools": server.tools().iter().map(|entry| entry.name).collect::<Vec<_>>(),
         "sandbox": config.sandbox.mode.to_string(),
         "level": level,
+        "network": config.network.mode().to_string(),
+        "hosts": config.network.allow.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "policy": gate.policy().lines(),
     })
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Questions, Reload, Session,
-    Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
+    Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
@@ -14,6 +14,7 @@ use crate::config::{Config, Source};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
+use crate::network;
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -236,13 +237,18 @@ impl Server {
         let directory = Arc::new(self.directory.session());
         let setup = self.setup();
         let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
-        let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone()));
+        let network = &setup.basis.config.network;
+        let hosts = (network.mode() == network::Mode::Hosts).then(|| Arc::new(Hosts::new(network)));
+        let proxies = hosts.map(|hosts| Proxies::new(hosts, setup.basis.config.program.clone()));
+        let published = network.publish && network.mode() != network::Mode::On;
+        let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone(), proxies));
         let equipment = Equipment {
             ids,
             environment: setup.basis.environment(setup.gate.policy()),
             names: Arc::new(NameWatch::new(setup.basis.names.clone(), keepers.clone())),
             basis: setup.basis.clone(),
             keepers,
+            ports: published.then(|| PublishedPorts::new(notes.clone())),
             notes,
             approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
             directory,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{Basis, Context, Ids, KeeperLife, NameWatch, Notes, Tasks, Workplace, disk_watch};
+use super::{Basis, Context, Hosts, Ids, KeeperLife, NameWatch, Notes, PublishedPorts, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
 use crate::exec::{
     KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
@@ -39,6 +39,7 @@ pub struct Session {
     approvals: Approvals,
     directory: Arc<SessionDirectory>,
     watching_disk: AtomicBool,
+    ports: Option<PublishedPorts>,
 }
 
 /// What the server lends to a new session.
@@ -52,6 +53,7 @@ pub struct Equipment {
     pub notes: Notes,
     pub approvals: Approvals,
     pub directory: Arc<SessionDirectory>,
+    pub ports: Option<PublishedPorts>,
 }
 
 /// A stream that was too long to show, readable by its id until the session ends.
@@ -67,7 +69,7 @@ pub struct StoredOutput {
 
 impl Session {
     pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { ids, environment, basis, keepers, names, notes, approvals, directory } = equipment;
+        let Equipment { ids, environment, basis, keepers, names, notes, approvals, directory, ports } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
@@ -85,6 +87,7 @@ impl Session {
             approvals,
             directory,
             watching_disk: AtomicBool::new(false),
+            ports,
         }
     }
 
@@ -195,6 +198,10 @@ impl Session {
     /// Returns what the agent should know.
     pub async fn follow_up(&self, context: &Context) -> Vec<String> {
         let mut notes = self.names.look_after(self, context).await;
+        if let Some(ports) = self.ports.as_ref().filter(|_| self.names.is_running()) {
+            ports.look(&self.keepers.networks()).await;
+        }
+        notes.extend(self.hosts().into_iter().flat_map(|hosts| hosts.take_notes()));
         notes.extend(self.notes.take());
         notes.extend(self.keepers.take_notes());
         // The result is written, so nobody needs the texts of the streams any more.
@@ -202,6 +209,16 @@ impl Session {
         let fresh = outputs.iter_mut().filter(|output| !output.archived);
         fresh.for_each(|output| output.archived = output.recording.archive());
         notes
+    }
+
+    /// Decides about the hosts of its commands, where they reach only some.
+    pub fn hosts(&self) -> Option<&Arc<Hosts>> {
+        self.keepers.hosts()
+    }
+
+    /// What its commands listen on, where that is published.
+    pub fn ports(&self) -> Option<&PublishedPorts> {
+        self.ports.as_ref()
     }
 
     pub fn tasks(&self) -> &Tasks {
@@ -246,6 +263,7 @@ impl Session {
         if !self.watching_disk.swap(true, Ordering::Relaxed) {
             disk_watch::start(self);
         }
+        PublishedPorts::watch(self);
     }
 
     /// Whether the watch over its disk usage has to go on: only while something runs. The next command starts it again.

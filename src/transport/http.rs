@@ -65,6 +65,9 @@ impl Http {
         let listening = |error| StartError::Listen { address: settings.listen.clone(), error };
         let listener = Listener::bind(&settings.listen).await.map_err(listening)?;
         settings.listen = listener.address(&settings.listen).map_err(listening)?;
+        if let Listen::Tcp(address) = &settings.listen {
+            crate::network::never_reach_port(address.port());
+        }
         Ok(Self { listener, settings, generated_token, console: Router::new() })
     }
 

@@ -62,7 +62,7 @@ fn an_address_that_others_can_reach_needs_a_token() {
         assert_eq!(server.wait_for_exit().code(), Some(2), "{arguments:?}");
         until("the reason", || server.log().contains(reason).then_some(()));
     }
-    for closed in [["--network", "off"], ["--sandbox", "off"]] {
+    for closed in [["--network", "off"], ["--network", "hosts"], ["--sandbox", "off"]] {
         let arguments = [&["--no-auth", "--listen", "localhost:0"][..], &closed].concat();
         HttpServer::start(&world, &arguments).client("anything").bash("true").ok();
     }

@@ -5,6 +5,7 @@ mod binary;
 mod files;
 mod idle;
 mod latency;
+mod network;
 mod output;
 mod parallel;
 mod sandbox;
@@ -18,9 +19,10 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 9] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("latency", latency::measure),
     ("sandbox", sandbox::measure),
+    ("network", network::measure),
     ("start", start::measure),
     ("idle", idle::measure),
     ("output", output::measure),

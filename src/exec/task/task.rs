@@ -6,7 +6,7 @@ use std::time::Instant;
 use tokio::sync::watch;
 
 use crate::base::locks::LockExt;
-use crate::exec::{Denials, Input, Process, Recording, Running, Streams, View};
+use crate::exec::{Denials, Input, OwnNetwork, Process, Recording, Running, Streams, View};
 
 /// Found by its id until its end has been read.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub struct Task {
     pub streams: Streams,
     pub input: Option<Arc<Input>>,
     pub denials: Denials,
+    pub(super) network: Option<Arc<OwnNetwork>>,
     finished: watch::Receiver<Option<Finished>>,
     marks: Mutex<Marks>,
 }
@@ -41,7 +42,7 @@ pub(super) struct Marks {
 impl Task {
     pub fn new(id: String, running: Running) -> Arc<Self> {
         let (sender, finished) = watch::channel(None);
-        let Running { process, streams, input, denials, channel, nonce: _ } = running;
+        let Running { process, streams, input, denials, network, channel, nonce: _ } = running;
         let watched = (process.clone(), streams.clone(), input.clone());
         // Nobody wants a task's report, but its shell must be able to write it.
         drop(channel);
@@ -57,7 +58,7 @@ impl Task {
                 input.close().await;
             }
         });
-        Arc::new(Self { id, process, streams, input, denials, finished, marks: Mutex::default() })
+        Arc::new(Self { id, process, streams, input, denials, network, finished, marks: Mutex::default() })
     }
 
     pub fn finished(&self) -> Option<Finished> {

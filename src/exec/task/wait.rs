@@ -6,7 +6,7 @@ use regex::Regex;
 use tokio_util::sync::CancellationToken;
 
 use super::Task;
-use crate::exec::{Recording, Streams, clean};
+use crate::exec::{OwnNetwork, Recording, Streams, clean};
 
 /// What a wait is for, besides the task's end.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub enum Until {
     Exit,
     /// A match in output that has not been read yet. The echo of what was typed does not count.
     Pattern(Regex),
-    /// A port of this machine accepts connections.
+    /// A port accepts connections: in the session's own network, or on this machine if it has none.
     Port(u16),
 }
 
@@ -50,7 +50,7 @@ impl Task {
             match until {
                 Until::Exit => std::future::pending().await,
                 Until::Pattern(pattern) => self.shows(pattern).await,
-                Until::Port(port) => accepts(*port).await,
+                Until::Port(port) => accepts(*port, self.network.as_deref()).await,
             }
         };
         tokio::select! {
@@ -155,7 +155,13 @@ fn without_echo(text: String, typed: &str) -> String {
     lines.fold(text, |text, line| text.replacen(line, "", 1))
 }
 
-async fn accepts(port: u16) -> Waited {
+async fn accepts(port: u16, inside: Option<&OwnNetwork>) -> Waited {
+    while let Some(inside) = inside {
+        if inside.listening().contains_key(&port) {
+            return Waited::Port;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
     loop {
         for host in ["127.0.0.1", "::1"] {
             if tokio::net::TcpStream::connect((host, port)).await.is_ok() {

@@ -12,6 +12,8 @@ pub enum KeeperRequest {
     },
     /// Test the sandbox from inside, and write the findings to the one descriptor that comes with the request.
     Probe,
+    /// Send unconnected sockets of the session's network, to the one descriptor that comes with the request.
+    Sockets,
     /// Kill this reaper, which does not answer, and with it its command.
     Kill { reaper: i32 },
     /// Kill the process or the command that uses most of this, although the session is within its own limits.
@@ -37,6 +39,7 @@ impl KeeperRequest {
         let (tag, value, text) = match self {
             Self::Start { waits_on } => (b'S', waits_on.and_then(|index| i32::try_from(index).ok()).unwrap_or(-1), ""),
             Self::Probe => (b'P', 0, ""),
+            Self::Sockets => (b'N', 0, ""),
             Self::Kill { reaper } => (b'K', *reaper, ""),
             Self::Shed { excess, reason } => (b'E', *excess as i32, reason.as_str()),
         };
@@ -48,6 +51,7 @@ impl KeeperRequest {
         match tag {
             b'S' => Ok(Self::Start { waits_on: usize::try_from(Reader(rest).number()?).ok() }),
             b'P' => Ok(Self::Probe),
+            b'N' => Ok(Self::Sockets),
             b'K' => Ok(Self::Kill { reaper: Reader(rest).number()? }),
             b'E' => {
                 let mut rest = Reader(rest);
@@ -96,6 +100,7 @@ mod tests {
             KeeperRequest::Start { waits_on: Some(0) },
             KeeperRequest::Start { waits_on: Some(3) },
             KeeperRequest::Probe,
+            KeeperRequest::Sockets,
             KeeperRequest::Kill { reaper: 7 },
             KeeperRequest::Shed { excess: Excess::Disk, reason: "it is full".to_owned() },
         ] {

@@ -30,7 +30,8 @@ pub use reaper_messages::{ExitStatus, Order, ReaperEvent, Step};
 pub use session_usage::SessionUsage;
 pub use start::{Start, TerminalSize};
 
-/// From the keeper, once: it is restricted and can start commands.
+/// From the keeper, once: it is restricted and can start commands. If the session has a network of its own, the descriptors
+/// of [`crate::sandbox::own_network::open`] come with it.
 pub const READY: &[u8] = b"ready";
 
 /// Begins a [`Failed`]. From the guard or the keeper instead of [`READY`] when the session could not be restricted; from

@@ -38,6 +38,7 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     places.sort_by_key(|place| place.at.components().count());
     let devices = dev::clone_devices()?;
     let secrets = cover::prepare(&not_in_overlay(profile, &profile.secrets));
+    let ssh = cover::Cover::of_ssh(&profile.ssh_command);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
@@ -57,7 +58,7 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     for directory in above_secrets(profile) {
         bind(&directory, 0)?;
     }
-    secrets.into_iter().try_for_each(cover::Cover::put_up)
+    secrets.into_iter().chain(ssh).try_for_each(cover::Cover::put_up)
 }
 
 /// Prepares covers for secrets of a running session. The caller is outside, where the originals are visible.

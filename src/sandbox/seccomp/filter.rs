@@ -37,7 +37,13 @@ impl Rules {
                     .expect("a system call has six arguments")
             })
             .collect();
-        self.0.entry(call).or_default().push(SeccompRule::new(conditions).expect("there are conditions"));
+        let rule = SeccompRule::new(conditions).expect("there are conditions");
+        match self.0.get_mut(&call) {
+            // No rules mean that the call always matches. A rule more would weaken that.
+            Some(rules) if rules.is_empty() => {}
+            Some(rules) => rules.push(rule),
+            None => drop(self.0.insert(call, vec![rule])),
+        }
     }
 
     /// Installs the filter: the calls fail with this error.

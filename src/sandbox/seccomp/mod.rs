@@ -12,7 +12,7 @@ use seccompiler::SeccompCmpOp;
 pub use self::calls::{REFUSED, Refused};
 use self::filter::{Condition, Rules, bits, has};
 use super::failure::Failure;
-use super::supervise::supervises_connections;
+use super::supervise::{supervises_connections, supervises_names};
 use super::{Level, Network, Profile};
 
 /// Refused in `clone` and `unshare`, because a process has all capabilities in a new user namespace.
@@ -44,19 +44,29 @@ pub fn install(profile: &Profile, supervisor: bool) -> Result<Option<OwnedFd>, F
         calls::WITHOUT_IPC_NAMESPACE.iter().for_each(|call| refused.always(*call));
     }
     // Refuse every socket family but the allowed ones. `socketpair` is allowed: its sockets connect only to each other.
-    let named = profile.level == Level::None || supervised.is_some() || !supervises_connections(profile);
-    let unlike: Vec<Condition> =
-        families(profile, named).into_iter().map(|family| (0, SeccompCmpOp::Ne, family)).collect();
+    let named = profile.level == Level::None || supervised.is_some() || !supervises_names(profile);
+    let unlike: Vec<Condition> = families(profile, named, supervised.is_some())
+        .into_iter()
+        .map(|family| (0, SeccompCmpOp::Ne, family))
+        .collect();
     if unlike.is_empty() {
         refused.always(libc::SYS_socket);
     } else {
         refused.when(libc::SYS_socket, &unlike);
     }
+    if profile.network != Network::On {
+        // Interfaces may be listed, which servers and language runtimes do. Other protocols of netlink are not needed.
+        let protocol = (2, SeccompCmpOp::Ne, bits(libc::NETLINK_ROUTE));
+        refused.when(libc::SYS_socket, &[(0, SeccompCmpOp::Eq, bits(libc::AF_NETLINK)), protocol]);
+    }
+    if profile.connects_to_proxy_only() {
+        only_tcp(&mut refused);
+    }
     if profile.level != Level::None {
         set_id::refuse(&mut refused, supervised.is_some());
     }
     refused.install(libc::EPERM)?;
-    if profile.level != Level::None && supervises_connections(profile) {
+    if profile.level != Level::None && supervises_names(profile) {
         // Datagram sockets need no connection: `sendmsg` takes a name from memory, where a filter cannot read it. An error of
         // its own lets `explain` recognise the refusal; the filter that is installed last decides which error it is.
         let mut unsupported = Rules::default();
@@ -84,9 +94,29 @@ fn supervised(profile: &Profile) -> Rules {
     set_id::changes(&mut rules);
     if supervises_connections(profile) {
         rules.always(libc::SYS_connect);
+    }
+    if supervises_names(profile) {
         datagrams(&mut rules, libc::SYS_socketpair);
     }
     rules
+}
+
+/// Leaves no way to send something to another host but `connect`, which is supervised.
+fn only_tcp(refused: &mut Rules) {
+    const TYPE: u64 = 0xf;
+    for family in [libc::AF_INET, libc::AF_INET6].map(bits) {
+        let family = (0, SeccompCmpOp::Eq, family);
+        for kind in (0..=TYPE).filter(|kind| *kind != bits(libc::SOCK_STREAM)) {
+            refused.when(libc::SYS_socket, &[family.clone(), (1, SeccompCmpOp::MaskedEq(TYPE), kind)]);
+        }
+        // Other protocols have calls of their own to connect.
+        let others = [0, libc::IPPROTO_TCP].map(|protocol| (2, SeccompCmpOp::Ne, bits(protocol)));
+        refused.when(libc::SYS_socket, &[&[family][..], &others].concat());
+    }
+    // With this flag, sending connects.
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        refused.when(call, &[(flags, has(libc::MSG_FASTOPEN), bits(libc::MSG_FASTOPEN))]);
+    }
 }
 
 /// Holds for a call that makes a Unix datagram socket. Type `raw` is another name for that.
@@ -114,12 +144,15 @@ fn refuse_always(refused: &mut Rules) {
 }
 
 /// The socket families that a profile allows. Without `named`, nothing could keep a Unix socket from being connected to a
-/// program outside.
-fn families(profile: &Profile, named: bool) -> Vec<u64> {
+/// program outside. Without `supervised`, nothing could keep a TCP socket from being connected to another host.
+fn families(profile: &Profile, named: bool, supervised: bool) -> Vec<u64> {
     let inner = match profile.network {
         Network::On => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        Network::Loopback if profile.level == Level::Full => vec![libc::AF_INET, libc::AF_INET6],
-        Network::Off | Network::Loopback => vec![],
+        Network::Loopback | Network::Hosts if profile.level == Level::Full => {
+            vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
+        }
+        Network::Hosts if supervised => vec![libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
+        Network::Off | Network::Loopback | Network::Hosts => vec![],
     };
     let unix = named.then_some(libc::AF_UNIX);
     inner.into_iter().chain(unix).map(bits).collect()

@@ -16,6 +16,7 @@ use super::Refused;
 use super::caller::Caller;
 use super::credentials::as_caller;
 use super::listener::{Listener, Notification};
+use super::proxy_only;
 use super::unix_socket::{Session, UnixName, abstract_names_are_ours, find, not_ours, unix_family};
 use super::view::Found;
 
@@ -173,7 +174,11 @@ impl Attempt {
         let mut address = vec![0; length.ok_or(rustix::io::Errno::INVAL)?];
         let socket = caller.descriptor(call.number_at(0)).map_err(not_inspected)?;
         caller.read(call.arguments[1], &mut address)?;
-        let unix = socket_domain(&socket)? == AddressFamily::UNIX;
+        let domain = socket_domain(&socket)?;
+        let unix = domain == AddressFamily::UNIX;
+        if [AddressFamily::INET, AddressFamily::INET6].contains(&domain) && session.profile.connects_to_proxy_only() {
+            proxy_only::check(&address, session.profile.proxy)?;
+        }
         let mut target = None;
         if unix {
             match UnixName::in_address(&address) {

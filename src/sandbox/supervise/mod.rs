@@ -5,7 +5,7 @@
 //!
 //! 1. [`mod@caller`] reads the caller's memory and descriptors.
 //! 2. [`view`] finds out what a path means to the caller, and where the file really lies.
-//! 3. [`connect`] (with [`unix_socket`] and [`listed`]), [`pair`] and [`set_id`] each do one kind of call.
+//! 3. [`connect`] (with [`unix_socket`], [`listed`] and [`proxy_only`]), [`pair`] and [`set_id`] each do one kind of call.
 //!
 //! The process that does this is outside the session's restrictions: see `keeper/supervisor.rs`.
 
@@ -16,6 +16,7 @@ mod listed;
 mod listener;
 mod notes;
 mod pair;
+mod proxy_only;
 mod set_id;
 mod unix_socket;
 mod view;
@@ -34,8 +35,13 @@ pub use self::listener::Listener;
 pub use self::notes::Note;
 pub use self::unix_socket::Session;
 
-/// Whether connections have to be supervised. Landlock does it itself since ABI 9.
+/// Whether connections have to be supervised.
 pub fn supervises_connections(profile: &Profile) -> bool {
+    supervises_names(profile) || profile.connects_to_proxy_only()
+}
+
+/// Whether the names of Unix sockets have to be supervised. Landlock does it itself since ABI 9.
+pub fn supervises_names(profile: &Profile) -> bool {
     profile.sockets != super::profile::Sockets::All && !super::landlock::knows_sockets()
 }
 

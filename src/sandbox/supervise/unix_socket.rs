@@ -14,7 +14,7 @@ use super::caller::Caller;
 use super::listed::Listed;
 use super::view::{Base, Found, LastLink, View, absolute};
 use crate::base::lexical;
-use crate::sandbox::{Level, Network, Profile, landlock};
+use crate::sandbox::{Profile, landlock};
 
 /// What decides where the session's commands may connect to.
 pub struct Session<'a> {
@@ -94,8 +94,7 @@ fn is_socket(path: &Path) -> bool {
 
 /// Whether an abstract name can only be one of the session's own.
 pub fn abstract_names_are_ours(profile: &Profile) -> bool {
-    let own_network = profile.level == Level::Full && profile.network != Network::On;
-    own_network || landlock::knows_scopes()
+    profile.has_own_network() || landlock::knows_scopes()
 }
 
 pub fn not_ours(name: &str) -> Refused {

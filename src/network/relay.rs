@@ -1,0 +1,138 @@
+//! Copies bytes between two connections until both directions have ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+
+/// What has gone through, and for the watch over silent connections.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    pub sent: AtomicU64,
+    pub received: AtomicU64,
+}
+
+/// A connection on which nothing has happened for so long is closed.
+const LONGEST_SILENCE: Duration = Duration::from_hours(1);
+const BUFFER: usize = 64 * 1024;
+/// A direction that has carried so much is a download, which need not be copied through our memory.
+const MUCH: u64 = 1 << 20;
+const PIPE: usize = 1 << 20;
+
+impl Traffic {
+    fn total(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed) + self.received.load(Ordering::Relaxed)
+    }
+
+    /// Returns when nothing has gone through for too long.
+    pub async fn silence(&self) {
+        loop {
+            let before = self.total();
+            tokio::time::sleep(LONGEST_SILENCE).await;
+            if self.total() == before {
+                return;
+            }
+        }
+    }
+}
+
+/// Both directions. The end of one is passed on, and the other goes on.
+pub async fn relay(client: &mut TcpStream, host: &mut TcpStream, traffic: &Traffic) {
+    let (from_client, to_client) = client.split();
+    let (from_host, to_host) = host.split();
+    let there = copy(from_client, to_host, &traffic.sent);
+    let back = copy(from_host, to_client, &traffic.received);
+    tokio::select! {
+        _ = async { tokio::try_join!(there, back) } => {}
+        () = traffic.silence() => {}
+    }
+}
+
+/// Copies until the end, which it passes on.
+pub async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, count: &AtomicU64) -> io::Result<()> {
+    let mut buffer = vec![0; BUFFER];
+    let mut carried = 0;
+    loop {
+        let length = from.read(&mut buffer).await?;
+        if length == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&buffer[..length]).await?;
+        count.fetch_add(length as u64, Ordering::Relaxed);
+        carried += length as u64;
+        // Where there are no descriptors left for a pipe, it goes on like this.
+        if carried >= MUCH
+            && let Ok(pipe) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+        {
+            drop(buffer);
+            return copy_in_kernel(from, to, pipe, count).await;
+        }
+    }
+}
+
+/// Moves bytes from socket to socket through a pipe, without copying them into this process.
+async fn copy_in_kernel(
+    from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    (outlet, inlet): (OwnedFd, OwnedFd),
+    count: &AtomicU64,
+) -> io::Result<()> {
+    let _ = fcntl_setpipe_size(&inlet, PIPE);
+    let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
+    loop {
+        // The pipe is empty here and full below, so only the socket can make us wait.
+        let fill = || splice(from.as_ref(), None, &inlet, None, PIPE, flags).map_err(io::Error::from);
+        let length = from.as_ref().async_io(Interest::READABLE, fill).await?;
+        if length == 0 {
+            return to.shutdown().await;
+        }
+        let mut left = length;
+        while left > 0 {
+            let drain = || splice(&outlet, None, to.as_ref(), None, left, flags).map_err(io::Error::from);
+            left -= to.as_ref().async_io(Interest::WRITABLE, drain).await?;
+        }
+        count.fetch_add(length as u64, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, listener.accept().await.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn much_and_little_arrive_whole_and_in_order() {
+        for length in [0, 1, 70_000, 5_000_011_usize] {
+            let ((mut client, mut inner), (mut outer, mut host)) = (pair().await, pair().await);
+            let relaying = tokio::spawn(async move {
+                let traffic = Traffic::default();
+                relay(&mut inner, &mut outer, &traffic).await;
+                (traffic.sent.into_inner(), traffic.received.into_inner())
+            });
+            let bytes: Vec<u8> = (0..=250).cycle().take(length).collect();
+            let sent = bytes.clone();
+            let sending = tokio::spawn(async move {
+                host.write_all(&sent).await.unwrap();
+                host.shutdown().await.unwrap();
+                host
+            });
+            let mut received = Vec::new();
+            client.write_all(b"ask").await.unwrap();
+            client.read_to_end(&mut received).await.unwrap();
+            assert!(received == bytes, "{length}");
+            drop(client);
+            sending.await.unwrap();
+            assert_eq!(relaying.await.unwrap(), (3, length as u64));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! A tunnel: what its client says first is looked at, and the rest is copied.
+//!
+//! The host may speak first, so its bytes are passed on from the beginning. Those of the client wait until it is clear what
+//! the client speaks. TLS has to name the host that the tunnel leads to. Plain HTTP has to be for that host, request by
+//! request. Anything else, ssh for example, says nothing about other hosts and is passed on.
+
+use std::sync::atomic::Ordering;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+
+use super::client_hello::{self, Hello};
+use super::forward::send_body;
+use super::host::{Host, Target};
+use super::refusal::Refusal;
+use super::relay::{Traffic, copy};
+use super::request::{self, Request};
+
+/// `early` is what the client has sent behind its request.
+pub async fn run(
+    target: &Target,
+    early: Vec<u8>,
+    client: &mut TcpStream,
+    host: &mut TcpStream,
+    traffic: &Traffic,
+) -> Result<(), Refusal> {
+    let (mut from_client, to_client) = client.split();
+    let (from_host, mut to_host) = host.split();
+    let there = async {
+        first_words(target, early, &mut from_client, &mut to_host, traffic).await?;
+        copy(from_client, to_host, &traffic.sent).await.map_err(Refusal::from)
+    };
+    let back = async { copy(from_host, to_client, &traffic.received).await.map_err(Refusal::from) };
+    tokio::select! {
+        result = async { tokio::try_join!(there, back) } => result.map(drop),
+        () = traffic.silence() => Ok(()),
+    }
+}
+
+/// Passes on what the client says first, once it is checked. Plain HTTP does not return before its client has gone.
+async fn first_words(
+    target: &Target,
+    mut said: Vec<u8>,
+    client: &mut ReadHalf<'_>,
+    host: &mut WriteHalf<'_>,
+    traffic: &Traffic,
+) -> Result<(), Refusal> {
+    loop {
+        match judge(&said, target)? {
+            Words::Unfinished => {
+                if client.read_buf(&mut said).await? == 0 {
+                    return Err(Refusal::Gone);
+                }
+            }
+            Words::Fine => {
+                host.write_all(&said).await?;
+                traffic.sent.fetch_add(said.len() as u64, Ordering::Relaxed);
+                return Ok(());
+            }
+            Words::Http { request, length } => {
+                host.write_all(&request.head).await?;
+                traffic.sent.fetch_add(request.head.len() as u64, Ordering::Relaxed);
+                return send_body(&request, said.split_off(length), client, host, traffic).await;
+            }
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Words {
+    Unfinished,
+    Fine,
+    Http { request: request::Forward, length: usize },
+}
+
+fn judge(said: &[u8], target: &Target) -> Result<Words, Refusal> {
+    match said.first() {
+        None => Ok(Words::Unfinished),
+        Some(&client_hello::HANDSHAKE) => match client_hello::read(said) {
+            Hello::Unfinished if said.len() < client_hello::LARGEST => Ok(Words::Unfinished),
+            Hello::Complete(name) => check_name(name, target).map(|()| Words::Fine),
+            Hello::Unfinished | Hello::Broken => {
+                Err(broken_off(target, "the TLS client says nothing that can be checked"))
+            }
+        },
+        Some(_) if is_http(said) => match request::read(said, Some(target)) {
+            Ok(None) => Ok(Words::Unfinished),
+            Ok(Some((Request::Forward(request), length))) => Ok(Words::Http { request, length }),
+            Ok(Some((Request::Connect(_), _))) => Err(broken_off(target, "a request asks for a tunnel in a tunnel")),
+            Err(reason) => Err(broken_off(target, &format!("a request in it is refused: {reason}"))),
+        },
+        Some(_) if said.len() < LONGEST_METHOD && said.iter().all(u8::is_ascii_uppercase) => Ok(Words::Unfinished),
+        Some(_) => Ok(Words::Fine),
+    }
+}
+
+fn check_name(name: Option<String>, target: &Target) -> Result<(), Refusal> {
+    match (name.as_deref().map(Host::read), &target.host) {
+        (Some(Ok(named)), host) if named == *host => Ok(()),
+        // Clients name no address.
+        (None, Host::Address(_)) => Ok(()),
+        (None, Host::Name(_)) => {
+            Err(broken_off(target, "the TLS client names no host, so it cannot be held to this one"))
+        }
+        (Some(_), _) => {
+            let name = name.unwrap_or_default();
+            Err(broken_off(target, &format!("the TLS client asks for another host, {}", name.escape_debug())))
+        }
+    }
+}
+
+fn broken_off(target: &Target, why: &str) -> Refusal {
+    Refusal::NotAllowed(format!(
+        "the connection to the host {} (port {}) was broken off: {why}",
+        target.host, target.port
+    ))
+}
+
+/// No method of HTTP is longer.
+const LONGEST_METHOD: usize = 20;
+
+/// Whether this begins like a request of HTTP.
+fn is_http(said: &[u8]) -> bool {
+    let method = said.split(|byte| *byte == b' ').next().unwrap_or_default();
+    method.len() < said.len()
+        && (1..LONGEST_METHOD).contains(&method.len())
+        && method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_client_says_first_decides() {
+        let target = Target::read("a.com:80", None).unwrap();
+        for (said, want) in [
+            ("", "Unfinished"),
+            ("GE", "Unfinished"),
+            ("GET / HTTP/1.1\r\nHost:", "Unfinished"),
+            ("GET / HTTP/1.1\r\nHost: a.com\r\n\r\n", "Http"),
+            ("get / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("GET / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("CONNECT b.com:443 HTTP/1.1\r\n\r\n", "refused"),
+            ("PRI * HTTP/2.0\r\n\r\n", "refused"),
+            ("SSH-2.0-OpenSSH\r\n", "Fine"),
+            ("\u{16}\u{3}", "Unfinished"),
+            ("\u{16}GET /", "refused"),
+            ("\0\u{1}", "Fine"),
+        ] {
+            let got = judge(said.as_bytes(), &target).map_or("refused".to_owned(), |words| format!("{words:?}"));
+            assert!(got.starts_with(want), "{said:?}: {got}");
+        }
+    }
+
+    #[test]
+    fn tls_clients_are_held_to_the_host_of_the_tunnel() {
+        let name = Target::read("a.com:443", None).unwrap();
+        let address = Target::read("1.1.1.1:443", None).unwrap();
+        for (named, target, held) in [
+            (Some("A.com"), &name, true),
+            (Some("b.com"), &name, false),
+            (None, &name, false),
+            (None, &address, true),
+            (Some("b.com"), &address, false),
+        ] {
+            assert_eq!(check_name(named.map(str::to_owned), target).is_ok(), held, "{named:?} {target}");
+        }
+    }
+}
