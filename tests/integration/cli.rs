@@ -58,7 +58,8 @@ fn call_explains_why_a_tool_is_not_offered() {
 #[test]
 fn a_closed_pipe_ends_every_subcommand_quietly() {
     let world = World::new();
-    let rows: [(&[&str], i32); 14] = [
+    world.run(&["call", "bash", "command=true"]);
+    let rows: [(&[&str], i32); 28] = [
         (&["--help"], 0),
         (&["--version"], 0),
         (&["help", "call"], 0),
@@ -73,6 +74,20 @@ fn a_closed_pipe_ends_every_subcommand_quietly() {
         (&["install", "cursor", "--print"], 0),
         (&["completions", "bash"], 0),
         (&["man"], 0),
+        (&["explain", "@safe"], 0),
+        (&["home"], 0),
+        (&["home", "--list"], 0),
+        (&["home", "--reset", "--all"], 0),
+        (&["ps"], 0),
+        (&["ps", "--json"], 0),
+        (&["watch"], 0),
+        (&["watch", "--json"], 0),
+        (&["approve"], 0),
+        (&["approve", "--wait"], 0),
+        (&["audit"], 0),
+        (&["audit", "--json"], 0),
+        (&["audit", "--follow"], 0),
+        (&["audit", "verify"], 0),
     ];
     for (words, code) in rows {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -87,6 +102,13 @@ fn a_closed_pipe_ends_every_subcommand_quietly() {
         let status = world.command(words).stdin(Stdio::null()).stderr(writer).stdout(Stdio::null()).status().unwrap();
         assert!(matches!(status.code(), Some(1 | 2)), "{words:?}: {status:?}");
     }
+}
+
+/// The subcommands that the help lists, so that a new one is tried too.
+fn subcommands(help: &str) -> Vec<String> {
+    let (_, list) = help.split_once("\nCommands:\n").unwrap();
+    let words = list.lines().take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
+    words.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 #[test]
@@ -107,7 +129,8 @@ fn help_and_version_read_well() {
     assert_eq!(call.matches("\nOptions:\n").count(), 1, "one heading each:\n{call}");
     let (own, server) = call.split_once("\nServer options:\n").unwrap();
     assert!(own.contains("--help") && !own.contains("--timeout") && server.contains("--timeout"), "{call}");
-    for subcommand in ["serve", "call", "explain", "revoke", "doctor", "install", "completions", "man"] {
+    for subcommand in subcommands(&help) {
+        let subcommand = subcommand.as_str();
         let help = out(&world.run(&[subcommand, "--help"]));
         assert_eq!(help.matches("\nOptions:\n").count(), 1, "{subcommand}:\n{help}");
         assert!(help.matches("\nServer options:\n").count() <= 1, "{subcommand}:\n{help}");
