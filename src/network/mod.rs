@@ -5,7 +5,7 @@
 //!    one port. It asks the [`Doorman`] about a host that no list names.
 //! 3. [`dial`] resolves the name, checks each [`address`], and connects to the address that was checked.
 //! 4. [`tunnel`] holds TLS clients to the name that they asked for ([`client_hello`]), and plain HTTP to its host
-//!    ([`forward`], [`body`]). Nothing is decrypted. [`relay`] copies the rest.
+//!    ([`forward`], [`body`]). Nothing is decrypted. [`mod@relay`] copies the rest.
 //!
 //! [`runtime`] has a thread for all this. [`variables`] announces the proxy to commands, and [`ssh_tunnel`] is the `ProxyCommand` of ssh. The room knows nothing of
 //! sessions, keepers or the wire.
