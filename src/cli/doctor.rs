@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::output::print;
-use super::{approvals, audit, install};
+use super::{approvals, audit, changes, install};
 use crate::config::Config;
 use crate::control::Control;
 use crate::exec::Shell;
@@ -21,7 +21,7 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<ExitCode> {
     if !as_json {
         print(&configuration(&config))?;
     }
-    let server = super::server(config)?;
+    let server = super::server(config, None)?;
     let found = server.self_test().await;
     let holds = holds(server.config(), &found);
     if as_json {
@@ -50,6 +50,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         "stored_output": config.cache_dir,
         "audit_log": audit::row(config),
         "control_socket": Control::try_out(&config.control_dirs).ok(),
+        "draft": changes::row(config),
         "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
         "warnings": config.warnings,
         "sandbox": {
@@ -81,6 +82,7 @@ fn configuration(config: &Config) -> String {
     text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
     text.push_str(&row("control socket", &control(config)));
     text.push_str(&row("audit log", &audit::row(config)));
+    text.push_str(&row("draft", &changes::row(config)));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
     text

@@ -7,24 +7,25 @@ use anyhow::Context;
 use super::output::print_error;
 use crate::config::{Config, Listen, Transport};
 use crate::control::Control;
+use crate::drafts::Work;
 use crate::server::Server;
 use crate::transport::http::Http;
 use crate::transport::signals::Signals;
 use crate::transport::stdio;
 
-pub async fn run(config: Config) -> anyhow::Result<()> {
+pub async fn run(config: Config, work: Option<Work>) -> anyhow::Result<()> {
     // Before anything is made that has to be removed again.
     let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
         Transport::Stdio => {
-            let server = start(config).await?;
+            let server = start(config, work).await?;
             let _control = control(&server);
             stdio::serve(server, signals).await
         }
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
-            let server = start(config).await?;
+            let server = start(config, work).await?;
             let _control = control(&server);
             announce(&http);
             http.serve_tools(server, signals).await.context("failed to serve http")
@@ -41,9 +42,10 @@ fn control(server: &Arc<Server>) -> Option<Control> {
     opened.ok()
 }
 
-async fn start(config: Config) -> anyhow::Result<Arc<Server>> {
-    let server = super::server(config)?;
-    server.self_test().await;
+async fn start(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
+    let server = super::server(config, work)?;
+    let found = server.self_test().await;
+    super::refuse_weak_draft(&server, &found)?;
     server.record_start();
     let (config, policy) = (server.config(), server.gate().policy());
     tracing::info!(

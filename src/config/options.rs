@@ -178,6 +178,14 @@ pub const SETTINGS: &[Setting] = &[
         help: "Whether commands may use the network",
     },
     Setting {
+        key: "draft",
+        flag: "draft",
+        variable: "TESTUDO_DRAFT",
+        kind: OptionKind::Switch,
+        value: "",
+        help: "Work on a draft of the project: the person's files stay as they are until `testudo apply`",
+    },
+    Setting {
         key: "policy.allow",
         flag: "allow",
         variable: "",

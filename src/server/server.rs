@@ -14,6 +14,7 @@ use crate::audit::{Event, Log};
 use crate::base::search_path::variable;
 use crate::base::secret_names::looks_secret;
 use crate::config::Config;
+use crate::drafts::Work;
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate, Machine, Surroundings};
@@ -39,7 +40,13 @@ pub struct Server {
     audit: Arc<Log>,
     activity: Arc<Activity>,
     questions: Arc<Questions>,
+    /// With `--draft`: the drafts that this server works on.
+    work: Option<Arc<Work>>,
 }
+
+const DRAFT_NOTE: &str = "this is a draft of the project: commands and file tools see and change it as usual, and the \
+                          person's files stay as they are until the person runs `testudo apply` (`testudo changes` lists \
+                          what is different)";
 
 /// Why a call got no tool result at all.
 #[derive(Debug, thiserror::Error, Eq, PartialEq)]
@@ -51,7 +58,7 @@ pub enum CallError {
 impl Server {
     /// `tools` is the table of all tools; the configuration chooses from it. Makes the server's directory and looks for the
     /// machine's shell; starts nothing.
-    pub fn new(mut config: Config, tools: &'static [ToolEntry]) -> Result<Arc<Self>, RuleError> {
+    pub fn new(mut config: Config, tools: &'static [ToolEntry], work: Option<Work>) -> Result<Arc<Self>, RuleError> {
         let policy = Policy::new(&config.policy)?;
         exec::raise_descriptor_limit();
         let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
@@ -80,6 +87,7 @@ impl Server {
             audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(&config))),
             activity: Arc::default(),
             questions: Arc::default(),
+            work: work.map(Arc::new),
             config,
         }))
     }
@@ -110,6 +118,9 @@ impl Server {
             never = cancelled => never,
         };
         follow_up(&context, &mut result).await;
+        if let Some(work) = self.work.clone() {
+            tokio::task::spawn_blocking(move || work.look());
+        }
         context.record.end(&result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
@@ -243,9 +254,17 @@ impl Server {
         self.audit.record(None, Event::ServerStart { version, pid, configuration });
     }
 
-    /// The workplace of a client with these roots.
+    /// The workplace of a client with these roots. Roots that cannot be worked on as a draft do not count.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
-        Workplace::new(&self.config.directories, roots)
+        let workplace = Workplace::new(&self.config.directories, roots);
+        let Some(work) = self.work.as_ref().filter(|_| !roots.is_empty()) else { return workplace };
+        match work.cover(&workplace.directories) {
+            Ok(()) => workplace,
+            Err(error) => {
+                tracing::warn!("the roots of the client are ignored: {error}");
+                Workplace::new(&self.config.directories, &[])
+            }
+        }
     }
 
     /// The environment of a session's first command.
@@ -275,6 +294,9 @@ impl Server {
     /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
         let notes = Notes::default();
+        if self.work.is_some() {
+            notes.add(DRAFT_NOTE.to_owned());
+        }
         let directory = Arc::new(self.directory.session());
         let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
         let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone()));
@@ -297,6 +319,9 @@ impl Server {
         self.clients.end_all().await;
         self.spare.end();
         exec::guards_gone().await;
+        if let Some(work) = self.work.clone() {
+            let _ = tokio::task::spawn_blocking(move || work.look_now()).await;
+        }
         self.audit.end().await;
         self.directory.remove();
     }

@@ -17,6 +17,8 @@ mod create_file;
 mod denials;
 mod denials_unfounded;
 mod differential;
+mod drafts;
+mod drafts_proof;
 mod execute_command;
 mod file_systems;
 mod find;

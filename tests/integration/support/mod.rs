@@ -3,6 +3,7 @@
 mod client;
 mod corpus;
 mod descriptors;
+pub mod drafts;
 mod http;
 mod http_inside;
 mod inside;
@@ -21,7 +22,7 @@ pub use corpus::corpus;
 pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use http_inside::{HttpInside, http_everywhere};
-pub use inside::{Inside, Level, everywhere};
+pub use inside::{Inside, Level, everywhere, user_words};
 pub use launch::{User, by_python, launched, launcher};
 pub use listeners::Listeners;
 pub use memory::{peak, resident};
