@@ -81,8 +81,11 @@ pub fn discard(config: &Config, paths: &[PathBuf]) -> anyhow::Result<ExitCode> {
 
 /// Lists the drafts of all projects.
 pub fn list(config: &Config) -> anyhow::Result<ExitCode> {
-    let drafts: Vec<Draft> =
-        Drafts::below(&config.state_dir).all().into_iter().filter(|draft| draft.is_in_use() || !draft.is_empty()).collect();
+    let drafts: Vec<Draft> = Drafts::below(&config.state_dir)
+        .all()
+        .into_iter()
+        .filter(|draft| draft.is_in_use() || !draft.is_empty())
+        .collect();
     if drafts.is_empty() {
         print("there are no drafts; a server with --draft makes one of its project\n")?;
     }
@@ -105,7 +108,8 @@ pub fn row(config: &Config) -> String {
         [] if config.draft => "empty, --draft is set".to_owned(),
         [] => "none".to_owned(),
         [draft, more @ ..] => {
-            let more = if more.is_empty() { String::new() } else { format!(" and {} more (testudo drafts)", more.len()) };
+            let more =
+                if more.is_empty() { String::new() } else { format!(" and {} more (testudo drafts)", more.len()) };
             let used = if draft.is_in_use() { ", in use" } else { "" };
             format!("{} in {}{used}{more}", size::text(draft.size().bytes), draft.directory().display())
         }
@@ -135,7 +139,9 @@ fn chosen(config: &Config, paths: &[PathBuf]) -> anyhow::Result<Vec<(Draft, Sele
     drafts.retain(|draft| draft.project().is_dir() || paths.is_empty());
     let select = |draft: Draft| match Selection::new(draft.project(), launch, paths) {
         Ok(selection) => Ok((draft, selection)),
-        Err(path) => bail!("{} is not in {}, which is the project of this draft", path.display(), draft.project().display()),
+        Err(path) => {
+            bail!("{} is not in {}, which is the project of this draft", path.display(), draft.project().display())
+        }
     };
     drafts.into_iter().map(select).collect()
 }

@@ -61,7 +61,7 @@ pub fn apply(draft: &Draft, selection: &Selection, force: bool) -> io::Result<Ap
         now.push((change.path.clone(), transfer.facts(&change.path)?));
     }
     transfer.finish()?;
-    baseline::renew(draft, &now)?;
+    baseline::renew(draft, &now, true)?;
     settle_if_free(draft, &sides)?;
     Ok(applied)
 }
@@ -79,7 +79,12 @@ fn parents(changes: &[Change], selection: &Selection) -> HashSet<PathBuf> {
     let selected = changes.iter().filter(|change| change.draft.is_some() && selection.has(&change.path));
     let above: HashSet<&Path> = selected.flat_map(|change| change.path.ancestors().skip(1)).collect();
     let new = |change: &&Change| change.draft.is_some_and(|draft| draft.is_directory()) && change.difference.content;
-    changes.iter().filter(new).filter(|change| above.contains(&*change.path)).map(|change| change.path.clone()).collect()
+    changes
+        .iter()
+        .filter(new)
+        .filter(|change| above.contains(&*change.path))
+        .map(|change| change.path.clone())
+        .collect()
 }
 
 fn carry(transfer: &mut Transfer, sides: &Sides, change: &Change) -> Result<(), NotPlaced> {
@@ -132,7 +137,11 @@ fn directories(
     })?;
     for (path, facts) in found.into_iter().rev() {
         if path.as_os_str().is_empty() {
-            transfer.finish_directory(&path, Side { directory: sides.upper.as_fd(), facts }, std::ffi::OsStr::new("."))?;
+            transfer.finish_directory(
+                &path,
+                Side { directory: sides.upper.as_fd(), facts },
+                std::ffi::OsStr::new("."),
+            )?;
         } else if let Some((directory, name)) = parent_of(sides.upper.as_fd(), &path) {
             transfer.finish_directory(&path, Side { directory: directory.as_fd(), facts }, &name)?;
         }
@@ -153,8 +162,12 @@ fn settle_if_free(draft: &Draft, sides: &Sides) -> io::Result<()> {
 impl Applied {
     fn refuse(&mut self, change: &Change, why: Option<NotPlaced>) {
         let (reason, conflict) = match why {
-            None | Some(NotPlaced::Overtaken) => ("the original has changed since the draft was made from it".to_owned(), true),
-            Some(NotPlaced::Restless) => ("a command keeps writing to it; try again when it has ended".to_owned(), false),
+            None | Some(NotPlaced::Overtaken) => {
+                ("the original has changed since the draft was made from it".to_owned(), true)
+            }
+            Some(NotPlaced::Restless) => {
+                ("a command keeps writing to it; try again when it has ended".to_owned(), false)
+            }
             Some(NotPlaced::Special) => ("it is a socket or a device, which is not taken over".to_owned(), false),
             Some(NotPlaced::Failed(error)) => (error.to_string(), false),
         };

@@ -1,13 +1,14 @@
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use super::baseline::{self, Original};
 use super::compare::{Difference, compare, target};
 use super::facts::Facts;
+use super::renames::{self, facts_of};
 use super::walk::{self, Entry};
-use super::{Draft, renames, transfer};
+use super::{Draft, transfer};
 
 /// One path at which the draft differs from the person's files.
 #[derive(Clone, Debug)]
@@ -39,10 +40,7 @@ pub struct Sides {
 impl Sides {
     /// Called outside the draft: the project's own path leads to the person's files.
     pub fn open(draft: &Draft) -> io::Result<Self> {
-        Ok(Self {
-            upper: transfer::open_directory(&draft.upper())?,
-            lower: transfer::open_directory(draft.project())?,
-        })
+        Ok(Self { upper: transfer::open_directory(&draft.upper())?, lower: transfer::open_directory(draft.project())? })
     }
 }
 
@@ -57,7 +55,9 @@ pub fn changes(draft: &Draft, sides: &Sides) -> io::Result<Vec<Change>> {
 pub fn differences(draft: &Draft, sides: &Sides) -> io::Result<Vec<Change>> {
     let baseline = baseline::look(draft, &sides.lower)?;
     let (mut found, mut same, mut linked) = (Vec::new(), Vec::new(), Linked::default());
+    let mut vanished: HashMap<&Path, Original> = baseline.applied().collect();
     walk::walk(&sides.upper, &sides.lower, &mut |entry| {
+        vanished.remove(entry.path);
         let original = baseline.original(entry.path).unwrap_or(Original::Unknown);
         let Some(mut change) = change(entry, original)? else { return Ok(()) };
         linked.add(&change);
@@ -70,10 +70,31 @@ pub fn differences(draft: &Draft, sides: &Sides) -> io::Result<Vec<Change>> {
         }
         Ok(())
     })?;
+    found.extend(vanished.into_iter().filter_map(|(path, original)| deleted_after_apply(path, original, sides)));
     found.extend(linked.newly_linked());
     found.sort_by(|one, other| one.path.cmp(&other.path));
-    baseline::renew(draft, &same)?;
+    baseline::renew(draft, &same, false)?;
     Ok(found)
+}
+
+/// A command has deleted what was applied, and the upper layer says nothing of it.
+fn deleted_after_apply(path: &Path, original: Original, sides: &Sides) -> Option<Change> {
+    let facts = facts_of(sides.lower.as_fd(), path)?;
+    // A directory above it tells it all.
+    let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+    if above.is_some_and(|above| facts_of(sides.upper.as_fd(), above).is_none_or(|above| !above.is_directory())) {
+        return None;
+    }
+    Some(Change {
+        path: path.to_owned(),
+        draft: None,
+        original: Some(facts),
+        difference: Difference { content: true, ..Difference::default() },
+        targets: [None, None],
+        conflict: !original.is(Some(&facts)),
+        renamed_from: None,
+        renamed_away: false,
+    })
 }
 
 /// `None` if the upper layer has something that decides nothing.
@@ -124,10 +145,10 @@ fn is_conflict(entry: &Entry<'_>, original: Original, change: &Change) -> io::Re
         return Ok(change.difference.mode && !original.is(lower.as_ref()));
     }
     // All that is in it goes, so all of it must be as it was.
-    let Original::Directory { at, .. } = original else { return Ok(true) };
-    let mut changed = side.facts.changed > at;
+    let Original::Directory { gone: Some(gone), .. } = original else { return Ok(true) };
+    let mut changed = side.facts.changed > gone;
     walk::tree(side.directory, entry.name, Path::new(""), &mut |inner, _| {
-        changed |= inner.facts.changed > at;
+        changed |= inner.facts.changed > gone;
         Ok(())
     })?;
     Ok(changed)

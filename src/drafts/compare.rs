@@ -3,11 +3,10 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
 
 use rustix::fs::readlinkat;
 
-use super::facts::{Facts, attributes, open_directory, open_file};
+use super::facts::{Directory, attributes, open_file};
 use super::walk::Side;
 
 /// What is different. Nothing is, if all fields are `false`.
@@ -49,19 +48,10 @@ pub fn compare(name: &OsStr, draft: Side<'_>, original: Side<'_>) -> io::Result<
         difference.attributes = attributes(&ours) != attributes(&theirs);
         difference.content = new.size != old.size || !same_bytes(&mut ours.into(), &mut theirs.into())?;
     } else if new.is_directory() {
-        let (ours, theirs) = (open_directory(draft.directory, name)?, open_directory(original.directory, name)?);
+        let (ours, theirs) = (Directory::open(draft.directory, name)?, Directory::open(original.directory, name)?);
         difference.attributes = attributes(&ours) != attributes(&theirs);
-        restore(&ours, &new);
-        restore(&theirs, &old);
     }
     Ok(difference)
-}
-
-/// A directory that had to be opened up gets its mode back.
-fn restore(directory: impl AsFd, before: &Facts) {
-    if before.mode & 0o500 != 0o500 {
-        let _ = rustix::fs::fchmod(directory, rustix::fs::Mode::from_raw_mode(before.mode));
-    }
 }
 
 pub fn target(side: Side<'_>, name: &OsStr) -> io::Result<Vec<u8>> {

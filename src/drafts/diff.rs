@@ -45,7 +45,11 @@ pub fn diff(change: &Change, sides: &Sides) -> io::Result<String> {
         if there { format!("{letter}/{}", name(&change.path)) } else { "/dev/null".to_owned() }
     };
     let lines = TextDiff::from_lines(&old_text, &new_text);
-    let unified = lines.unified_diff().context_radius(3).header(&header(old.is_some(), 'a'), &header(new.is_some(), 'b')).to_string();
+    let unified = lines
+        .unified_diff()
+        .context_radius(3)
+        .header(&header(old.is_some(), 'a'), &header(new.is_some(), 'b'))
+        .to_string();
     let shown: Vec<&str> = unified.lines().take(MOST_LINES).collect();
     let left = unified.lines().count() - shown.len();
     text.push_str(&made_visible(&shown.join("\n")));

@@ -83,7 +83,8 @@ impl Draft {
     /// Whether nothing was ever written to it, or all of it was applied or discarded.
     pub fn is_empty(&self) -> bool {
         std::fs::read_dir(self.upper()).is_ok_and(|mut entries| entries.next().is_none())
-            && self.upper().metadata().map(|found| found.mode()).ok() == self.project.metadata().map(|found| found.mode()).ok()
+            && self.upper().metadata().map(|found| found.mode()).ok()
+                == self.project.metadata().map(|found| found.mode()).ok()
     }
 
     /// The right to mount it, or to use the mount of another server. `None` if that cannot be shared.

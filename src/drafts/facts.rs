@@ -1,8 +1,10 @@
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Statx, StatxFlags, Timespec, fgetxattr, flistxattr, openat, statx};
+use rustix::fs::{
+    Access, AtFlags, FileType, Mode, OFlags, Statx, StatxFlags, Timespec, fgetxattr, flistxattr, openat, statx,
+};
 use rustix::io::Errno;
 
 use crate::sandbox::draft::{OPAQUE, OWN_ATTRIBUTES};
@@ -64,9 +66,17 @@ impl Facts {
         self.is_whiteout
     }
 
-    /// Whether it is the same file, and nobody has changed it.
+    /// Whether it is the same file, and nobody has changed it. If it has lost or gained a name, the time of its last change
+    /// says nothing: replacing one of two names changes the file behind the other.
     pub fn is_untouched(&self, before: &Self) -> bool {
-        (self.inode, self.changed, self.size) == (before.inode, before.changed, before.size)
+        let known = |facts: &Self| (facts.inode, facts.size, facts.modified, facts.mode);
+        known(self) == known(before) && (self.changed == before.changed || self.names != before.names)
+    }
+
+    /// Whether two files could be one, as far as it shows without reading them.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let known = |facts: &Self| (facts.kind, facts.size, facts.modified, facts.mode, facts.owner);
+        known(self) == known(other)
     }
 
     pub fn times(&self) -> rustix::fs::Timestamps {
@@ -98,21 +108,68 @@ impl From<&Statx> for Facts {
     }
 }
 
-/// Opens a directory in a directory, to list it. Commands leave directories that even their owner may not list; these are
-/// opened up for a moment.
-pub fn open_directory(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    open_all_the_same(parent, name, OFlags::RDONLY | OFlags::DIRECTORY)
+/// An open directory. If it had to be opened up to be listed, it gets its mode back with the end of this value.
+#[derive(Debug)]
+pub struct Directory {
+    descriptor: OwnedFd,
+    before: Option<Mode>,
 }
 
+impl Directory {
+    /// Opens a directory in a directory, to list it. Commands leave directories that even their owner may not list; these
+    /// are opened up for a while.
+    pub fn open(parent: impl AsFd, name: &OsStr) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let (descriptor, before) = open_all_the_same(parent, name, flags, Mode::RUSR | Mode::XUSR)?;
+        Ok(Self { descriptor, before })
+    }
+
+    /// For a directory that gets another mode now.
+    pub fn stay_open(mut self) -> io::Result<OwnedFd> {
+        self.before = None;
+        self.descriptor.try_clone()
+    }
+}
+
+impl AsFd for Directory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            let _ = rustix::fs::fchmod(&self.descriptor, before);
+        }
+    }
+}
+
+/// Opens a file for its content, also one that its owner may not read.
 pub fn open_file(parent: impl AsFd, name: &OsStr) -> io::Result<OwnedFd> {
-    open_all_the_same(parent, name, OFlags::RDONLY | OFlags::NONBLOCK)
+    let (file, before) = open_all_the_same(parent, name, OFlags::RDONLY | OFlags::NONBLOCK, Mode::RUSR)?;
+    if let Some(before) = before {
+        rustix::fs::fchmod(&file, before)?;
+    }
+    Ok(file)
 }
 
-fn open_all_the_same(parent: impl AsFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+/// Returns the mode too, if it had to be changed.
+fn open_all_the_same(
+    parent: impl AsFd,
+    name: &OsStr,
+    flags: OFlags,
+    needed: Mode,
+) -> io::Result<(OwnedFd, Option<Mode>)> {
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+    // A directory without the right to enter it can be listed, but what is in it cannot be looked at.
+    let may_enter = |opened: &OwnedFd| {
+        !needed.contains(Mode::XUSR) || rustix::fs::accessat(opened, ".", Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+    };
     match openat(&parent, name, flags, Mode::empty()) {
-        Err(Errno::ACCESS) => {}
-        opened => return Ok(opened?),
+        Ok(opened) if may_enter(&opened) => return Ok((opened, None)),
+        Ok(_) | Err(Errno::ACCESS) => {}
+        Err(error) => return Err(error.into()),
     }
     // Through a handle, so that no link can take the place of the name meanwhile.
     let handle = openat(&parent, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
@@ -120,15 +177,16 @@ fn open_all_the_same(parent: impl AsFd, name: &OsStr, flags: OFlags) -> io::Resu
     if facts.is_link() {
         return Err(Errno::LOOP.into());
     }
-    let again = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
-    let mode = Mode::from_raw_mode(facts.mode);
-    rustix::fs::chmod(&*again, mode | Mode::RUSR | if facts.is_directory() { Mode::XUSR } else { Mode::empty() })?;
-    let opened = rustix::fs::open(&*again, flags.difference(OFlags::NOFOLLOW), Mode::empty());
-    // A directory must stay open to us while its entries are looked at by their names.
-    if !facts.is_directory() {
-        rustix::fs::chmod(&*again, mode)?;
+    let again = format!("/proc/self/fd/{}", handle.as_raw_fd());
+    let before = Mode::from_raw_mode(facts.mode);
+    rustix::fs::chmod(&*again, before | needed)?;
+    match rustix::fs::open(&*again, flags.difference(OFlags::NOFOLLOW), Mode::empty()) {
+        Ok(opened) => Ok((opened, Some(before))),
+        Err(error) => {
+            rustix::fs::chmod(&*again, before)?;
+            Err(error.into())
+        }
     }
-    Ok(opened?)
 }
 
 /// Whether a directory of an upper layer hides the one underneath.

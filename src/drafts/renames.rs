@@ -61,7 +61,8 @@ fn key(facts: &Facts) -> (bool, u64) {
 }
 
 fn same(sides: &Sides, (new, old): (&Path, &Path), budget: &mut u64) -> io::Result<bool> {
-    let (Some((above, new_name)), Some((below, old_name))) = (parent(&sides.upper, new), parent(&sides.lower, old)) else {
+    let (Some((above, new_name)), Some((below, old_name))) = (parent(&sides.upper, new), parent(&sides.lower, old))
+    else {
         return Ok(false);
     };
     let facts = Facts::of(&above, &new_name)?.zip(Facts::of(&below, &old_name)?);
@@ -87,13 +88,7 @@ fn same(sides: &Sides, (new, old): (&Path, &Path), budget: &mut u64) -> io::Resu
     Ok(true)
 }
 
-fn same_file(
-    new_name: &OsStr,
-    new: Side<'_>,
-    old_name: &OsStr,
-    old: Side<'_>,
-    budget: &mut u64,
-) -> io::Result<bool> {
+fn same_file(new_name: &OsStr, new: Side<'_>, old_name: &OsStr, old: Side<'_>, budget: &mut u64) -> io::Result<bool> {
     let Some(left) = budget.checked_sub(new.facts.size) else { return Ok(false) };
     *budget = left;
     same_content(new_name, new, old_name, old)
@@ -130,4 +125,10 @@ pub fn parent_of(root: std::os::fd::BorrowedFd<'_>, path: &Path) -> Option<(Owne
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     Some((rustix::fs::openat2(root, above, flags, Mode::empty(), resolve).ok()?, name))
+}
+
+/// What is at a path.
+pub fn facts_of(root: std::os::fd::BorrowedFd<'_>, path: &Path) -> Option<Facts> {
+    let (directory, name) = parent_of(root, path)?;
+    Facts::of(&directory, &name).ok().flatten()
 }

@@ -22,7 +22,9 @@ pub fn overview(draft: &Draft, grouping: &Grouping<'_>) -> String {
         text.push_str(&format!("ignored    {}  {}\n", name(path), sum.text()));
     }
     if !grouping.protected.is_empty() {
-        text.push_str("\nprotected names: programs outside the sandbox run or trust these, so look at them before you apply\n");
+        text.push_str(
+            "\nprotected names: programs outside the sandbox run or trust these, so look at them before you apply\n",
+        );
         grouping.protected.iter().for_each(|change| text.push_str(&line(change)));
     }
     if text.is_empty() {
@@ -88,9 +90,14 @@ pub fn described(change: &Change) -> (&'static str, String) {
         (Some(new), None) if new.is_file() => ("added", size::text(new.size)),
         (Some(_), None) => ("added", String::new()),
         (None, _) => ("deleted", String::new()),
-        (Some(new), Some(old)) if new.kind != old.kind => {
-            ("replaced", format!("{} by {}", kind(&old), new_target.map_or_else(|| kind(&new).to_owned(), |to| format!("a link to {to}"))))
-        }
+        (Some(new), Some(old)) if new.kind != old.kind => (
+            "replaced",
+            format!(
+                "{} by {}",
+                kind(&old),
+                new_target.map_or_else(|| kind(&new).to_owned(), |to| format!("a link to {to}"))
+            ),
+        ),
         (Some(_), Some(_)) if new_target.is_some() && difference.content => {
             ("link", format!("to {}, was {}", new_target.unwrap_or_default(), old_target.unwrap_or_default()))
         }

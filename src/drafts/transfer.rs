@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use super::compare::target;
-use super::facts::{self, Facts, attributes, open_file};
+use super::compare::{same_content, target};
+use super::facts::{Directory, Facts, attributes, open_file};
 use super::walk::{self, Side};
 
 /// The tree that files are carried into.
@@ -26,6 +26,8 @@ pub struct Transfer {
     parent: Option<(PathBuf, OwnedFd)>,
     /// Where a file of the source with several names was put.
     placed: HashMap<u64, PathBuf>,
+    /// What took the place of one of several names of a file. An overlay copies each of them for itself.
+    replaced: HashMap<u64, (PathBuf, Facts)>,
     /// Directories that had to be made writable, with their modes.
     opened: Vec<(PathBuf, u32)>,
 }
@@ -54,9 +56,9 @@ impl Transfer {
         let staging_name = OsString::from(staging);
         remove_all(root.as_fd(), &staging_name)?;
         rustix::fs::mkdirat(&root, &*staging_name, Mode::RWXU)?;
-        let staging = facts::open_directory(&root, &staging_name)?;
-        let (placed, opened) = (HashMap::new(), Vec::new());
-        Ok(Self { root, staging, staging_name, number: 0, parent: None, placed, opened })
+        let staging = Directory::open(&root, &staging_name)?.stay_open()?;
+        let (placed, replaced, opened) = (HashMap::new(), HashMap::new(), Vec::new());
+        Ok(Self { root, staging, staging_name, number: 0, parent: None, placed, replaced, opened })
     }
 
     /// What stands at a path now.
@@ -69,12 +71,14 @@ impl Transfer {
     pub fn place(&mut self, path: &Path, from: Side<'_>, before: Option<&Facts>) -> Result<(), NotPlaced> {
         let name = path.file_name().ok_or(Errno::INVAL)?;
         self.enter(path)?;
-        let staged = self.stage(name, from)?;
+        let staged = self.stage(name, from, before)?;
         // The last look before the rename.
         let now = Facts::of(self.directory(), name)?;
         let same = match (&now, before) {
             (None, None) => true,
-            (Some(now), Some(before)) => now.is_directory() == before.is_directory() && (now.is_directory() || now.is_untouched(before)),
+            (Some(now), Some(before)) => {
+                now.is_directory() == before.is_directory() && (now.is_directory() || now.is_untouched(before))
+            }
             _ => false,
         };
         if !same {
@@ -82,7 +86,8 @@ impl Transfer {
             return Err(NotPlaced::Overtaken);
         }
         let directories = [now.is_some_and(|now| now.is_directory()), from.facts.is_directory()];
-        let flags = if now.is_some() && directories.contains(&true) { RenameFlags::EXCHANGE } else { RenameFlags::empty() };
+        let flags =
+            if now.is_some() && directories.contains(&true) { RenameFlags::EXCHANGE } else { RenameFlags::empty() };
         self.writable(path, |transfer| {
             Ok(rustix::fs::renameat_with(&transfer.staging, &*staged, transfer.directory(), name, flags)?)
         })?;
@@ -91,6 +96,9 @@ impl Transfer {
         }
         if from.facts.is_file() && from.facts.names > 1 {
             self.placed.insert(from.facts.inode, path.to_owned());
+        }
+        if let Some(before) = before.filter(|before| before.is_file() && before.names > 1) {
+            self.replaced.entry(before.inode).or_insert_with(|| (path.to_owned(), from.facts));
         }
         Ok(())
     }
@@ -121,13 +129,13 @@ impl Transfer {
 
     /// Gives a directory its mode, owner, attributes and times.
     pub fn finish_directory(&mut self, path: &Path, from: Side<'_>, name: &OsStr) -> io::Result<()> {
-        let source = facts::open_directory(from.directory, name)?;
+        let source = Directory::open(from.directory, name)?;
         let directory = if path.as_os_str().is_empty() {
             self.root.try_clone()?
         } else {
             self.enter(path)?;
             let name = path.file_name().ok_or(Errno::INVAL)?;
-            facts::open_directory(self.directory(), name)?
+            Directory::open(self.directory(), name)?.stay_open()?
         };
         self.opened.retain(|(opened, _)| opened != path);
         copy_attributes(&source, &directory, &from.facts)
@@ -175,7 +183,8 @@ impl Transfer {
             done => return done,
         };
         let facts = Facts::of_descriptor(self.directory())?;
-        if facts.mode & 0o300 == 0o300 || rustix::fs::fchmod(self.directory(), Mode::from_raw_mode(facts.mode | 0o300)).is_err()
+        if facts.mode & 0o300 == 0o300
+            || rustix::fs::fchmod(self.directory(), Mode::from_raw_mode(facts.mode | 0o300)).is_err()
         {
             return Err(refused);
         }
@@ -189,12 +198,17 @@ impl Transfer {
     }
 
     /// Makes a complete copy in the staging directory, and returns its name there.
-    fn stage(&mut self, name: &OsStr, from: Side<'_>) -> Result<OsString, NotPlaced> {
+    fn stage(&mut self, name: &OsStr, from: Side<'_>, before: Option<&Facts>) -> Result<OsString, NotPlaced> {
         let staged = self.next_name();
         match from.facts.kind {
             FileType::Symlink => {
                 rustix::fs::symlinkat(target(from, name)?, &self.staging, &*staged)?;
-                let _ = own(|owner, group| rustix::fs::chownat(&self.staging, &*staged, owner, group, AtFlags::SYMLINK_NOFOLLOW), &from.facts);
+                let _ = own(
+                    |owner, group| {
+                        rustix::fs::chownat(&self.staging, &*staged, owner, group, AtFlags::SYMLINK_NOFOLLOW)
+                    },
+                    &from.facts,
+                );
                 rustix::fs::utimensat(&self.staging, &*staged, &from.facts.times(), AtFlags::SYMLINK_NOFOLLOW)?;
             }
             FileType::Directory => rustix::fs::mkdirat(&self.staging, &*staged, Mode::RWXU)?,
@@ -204,18 +218,34 @@ impl Transfer {
                 rustix::fs::utimensat(&self.staging, &*staged, &from.facts.times(), AtFlags::empty())?;
             }
             FileType::RegularFile => {
-                let first = self.placed.get(&from.facts.inode).filter(|_| from.facts.names > 1).cloned();
-                if let Some(first) = first
-                    && let (Some(first_name), Ok(directory)) = (first.file_name(), self.open_beneath(first.parent().unwrap_or(Path::new(""))))
-                    && rustix::fs::linkat(&directory, first_name, &self.staging, &*staged, AtFlags::empty()).is_ok()
-                {
-                    return Ok(staged);
+                if !self.link_to_other_name(name, from, before, &staged)? {
+                    self.stage_file(name, from, &staged)?;
                 }
-                self.stage_file(name, from, &staged)?;
             }
             _ => return Err(NotPlaced::Special),
         }
         Ok(staged)
+    }
+
+    /// Makes another name of a file that is in its place already, where the source has one file or where the original was
+    /// one and both copies of it are the same. Returns `false` if there is none.
+    fn link_to_other_name(
+        &self,
+        name: &OsStr,
+        from: Side<'_>,
+        before: Option<&Facts>,
+        staged: &OsStr,
+    ) -> io::Result<bool> {
+        let placed = self.placed.get(&from.facts.inode).filter(|_| from.facts.names > 1);
+        let replaced = before.and_then(|before| self.replaced.get(&before.inode));
+        let replaced = replaced.filter(|(_, facts)| facts.is_like(&from.facts)).map(|(path, _)| path);
+        let Some(first) = placed.or(replaced) else { return Ok(false) };
+        let (Some(first_name), Some(parent)) = (first.file_name(), first.parent()) else { return Ok(false) };
+        let Ok(directory) = self.open_beneath(parent) else { return Ok(false) };
+        let Some(facts) = Facts::of(&directory, first_name)? else { return Ok(false) };
+        let same = facts.is_like(&from.facts)
+            && same_content(name, from, first_name, Side { directory: directory.as_fd(), facts })?;
+        Ok(same && rustix::fs::linkat(&directory, first_name, &self.staging, staged, AtFlags::empty()).is_ok())
     }
 
     fn stage_file(&self, name: &OsStr, from: Side<'_>, staged: &OsStr) -> Result<(), NotPlaced> {
@@ -294,7 +324,7 @@ pub fn remove_all(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     let flags = match Facts::of(directory, name)? {
         None => return Ok(()),
         Some(facts) if facts.is_directory() => {
-            let inner = facts::open_directory(directory, name)?;
+            let inner = Directory::open(directory, name)?.stay_open()?;
             if facts.mode & 0o300 != 0o300 {
                 rustix::fs::fchmod(&inner, Mode::RWXU)?;
             }
@@ -305,4 +335,3 @@ pub fn remove_all(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     };
     Ok(rustix::fs::unlinkat(directory, name, flags)?)
 }
-

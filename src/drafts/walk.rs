@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::facts::{self, Facts};
+use super::facts::{self, Directory, Facts};
 
 /// One side of an entry: the directory that it is in, and what it is.
 #[derive(Clone, Copy)]
@@ -38,11 +38,7 @@ impl Entry<'_> {
 
 /// Visits every entry of the upper layer, a directory before what is in it. A directory that was deleted as a whole is one
 /// entry.
-pub fn walk(
-    upper: &OwnedFd,
-    lower: &OwnedFd,
-    visit: &mut impl FnMut(&Entry<'_>) -> io::Result<()>,
-) -> io::Result<()> {
+pub fn walk(upper: &OwnedFd, lower: &OwnedFd, visit: &mut impl FnMut(&Entry<'_>) -> io::Result<()>) -> io::Result<()> {
     let (above, below) = (Facts::of_descriptor(upper)?, Facts::of_descriptor(lower)?);
     let side = |directory, facts| Some(Side { directory, facts });
     let root = Entry {
@@ -53,12 +49,12 @@ pub fn walk(
         parent: above,
     };
     visit(&root)?;
-    directory(upper, Some(lower), false, Path::new(""), above, visit)
+    directory(upper.as_fd(), Some(lower.as_fd()), false, Path::new(""), above, visit)
 }
 
 fn directory(
-    upper: &OwnedFd,
-    lower: Option<&OwnedFd>,
+    upper: BorrowedFd<'_>,
+    lower: Option<BorrowedFd<'_>>,
     hides: bool,
     path: &Path,
     parent: Facts,
@@ -73,43 +69,31 @@ fn directory(
         let entry = Entry {
             path: &path,
             name,
-            upper: Some(Side { directory: upper.as_fd(), facts: above }),
-            lower: lower.zip(below).map(|(lower, facts)| Side { directory: lower.as_fd(), facts }),
+            upper: Some(Side { directory: upper, facts: above }),
+            lower: lower.zip(below).map(|(lower, facts)| Side { directory: lower, facts }),
             parent,
         };
         visit(&entry)?;
         if !above.is_directory() {
             continue;
         }
-        let inner = match facts::open_directory(upper, name) {
+        let inner = match Directory::open(upper, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             opened => opened?,
         };
-        let below = below.filter(Facts::is_directory).zip(lower);
-        let under = below.map(|(_, lower)| facts::open_directory(lower, name)).transpose()?;
+        let under = lower.filter(|_| below.is_some_and(|below| below.is_directory()));
+        let under = under.map(|lower| Directory::open(lower, name)).transpose()?;
         let hides = hides || facts::is_opaque(&inner);
-        let result = directory(&inner, under.as_ref(), hides, &path, above, visit);
-        close_again(&inner, &above);
-        if let Some(((facts, _), under)) = below.zip(under) {
-            close_again(&under, &facts);
-        }
-        result?;
+        directory(inner.as_fd(), under.as_ref().map(AsFd::as_fd), hides, &path, above, visit)?;
     }
     let Some(lower) = lower.filter(|_| hides) else { return Ok(()) };
     let kept: HashSet<&OsString> = names.iter().collect();
     for name in names_of(lower)?.iter().filter(|name| !kept.contains(name)) {
         let Some(facts) = Facts::of(lower, name)? else { continue };
-        let lower = Some(Side { directory: lower.as_fd(), facts });
+        let lower = Some(Side { directory: lower, facts });
         visit(&Entry { path: &path.join(name), name, upper: None, lower, parent })?;
     }
     Ok(())
-}
-
-/// Sets back the mode of a directory that had to be opened up.
-fn close_again(directory: &OwnedFd, before: &Facts) {
-    if Facts::of_descriptor(directory).is_ok_and(|now| now.mode != before.mode) && before.mode & 0o500 != 0o500 {
-        let _ = rustix::fs::fchmod(directory, rustix::fs::Mode::from_raw_mode(before.mode));
-    }
 }
 
 /// The names in a directory, sorted.
@@ -133,7 +117,7 @@ pub fn tree(
     path: &Path,
     visit: &mut impl FnMut(Side<'_>, &Path) -> io::Result<()>,
 ) -> io::Result<()> {
-    let directory = facts::open_directory(parent, name)?;
+    let directory = Directory::open(parent, name)?;
     for name in names_of(&directory)? {
         let Some(facts) = Facts::of(&directory, &name)? else { continue };
         let path: PathBuf = path.join(&name);

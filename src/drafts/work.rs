@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::{Draft, Drafts, baseline, settle, transfer};
 use crate::base::locks::LockExt;
 use crate::exec::HomeLease;
-use crate::sandbox::{draft, obstacles};
 use crate::sandbox::{Failure, Level};
+use crate::sandbox::{draft, obstacles};
 
 /// A server's part in drafts: every directory of its scope is covered by the overlay of its draft.
 #[derive(Debug)]
@@ -42,7 +42,9 @@ pub enum DraftError {
     Unsuitable { project: String, reason: String, fix: String },
     #[error("no draft can be made of {project}: {failure}{}", fixes(failure))]
     Refused { project: String, failure: Failure },
-    #[error("no draft can be kept of {project}: {error}\nfix: make the state directory of testudo writable (XDG_STATE_HOME)")]
+    #[error(
+        "no draft can be kept of {project}: {error}\nfix: make the state directory of testudo writable (XDG_STATE_HOME)"
+    )]
     NotKept { project: String, error: std::io::Error },
     #[error(
         "another server works on the draft of {project}, and this one cannot share it: {reason}\nfix: end the other server \
@@ -116,7 +118,8 @@ impl Work {
 
     /// Covers more directories, of a client whose roots have changed.
     pub fn cover(&self, directories: &[PathBuf]) -> Result<(), DraftError> {
-        let known = |path: &PathBuf| self.covered.locked().iter().any(|covered| path.starts_with(covered.draft.project()));
+        let known =
+            |path: &PathBuf| self.covered.locked().iter().any(|covered| path.starts_with(covered.draft.project()));
         for directory in outermost(directories).into_iter().filter(|path| !known(path)) {
             let (draft, lease) = self.lease(&directory)?;
             let theirs = pair(lease.namespaces().map_err(|error| not_kept(&directory, error))?);
@@ -164,8 +167,7 @@ impl Work {
         self.check(directory)?;
         let draft = self.drafts.of(directory).map_err(|error| not_kept(directory, error))?;
         let lease = draft.lease().map_err(|error| not_kept(directory, error))?;
-        let lease =
-            lease.ok_or_else(|| DraftError::Taken { project: shown(directory), reason: OTHER_NAMESPACE })?;
+        let lease = lease.ok_or_else(|| DraftError::Taken { project: shown(directory), reason: OTHER_NAMESPACE })?;
         Ok((draft, lease))
     }
 

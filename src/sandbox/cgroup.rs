@@ -28,7 +28,8 @@ impl Cgroup {
         let name = format!("{NAME}{}", std::process::id());
         let parents = mount().map(|root| parents(root, &membership)).unwrap_or_default();
         let unified = parents.into_iter().find_map(|parent| Self::make_in(&parent, &name, limits).ok());
-        let of_pids = || Self::make_of_pids(&parent_of_pids(Path::new(MOUNT_OF_PIDS), &membership)?, &name, limits).ok();
+        let of_pids =
+            || Self::make_of_pids(&parent_of_pids(Path::new(MOUNT_OF_PIDS), &membership)?, &name, limits).ok();
         unified.or_else(of_pids)
     }
 

@@ -46,7 +46,8 @@ pub fn join(users: &OwnedFd, mounts: &OwnedFd) -> Result<(), Failure> {
     // Entering the own user namespace again is refused.
     let other_users = number(users) != Identity::of(Path::new("/proc/self/ns/user"));
     let enter = |namespace: &OwnedFd, kind| {
-        move_into_link_name_space(namespace.as_fd(), Some(kind)).doing(|| "enter the draft of another server".to_owned())
+        move_into_link_name_space(namespace.as_fd(), Some(kind))
+            .doing(|| "enter the draft of another server".to_owned())
     };
     if other_users {
         enter(users, LinkNameSpaceType::User)?;
@@ -76,12 +77,8 @@ pub fn own_namespaces() -> io::Result<(OwnedFd, OwnedFd)> {
 /// Mounts the overlay at the project's own path. `layer` is the directory with the upper layer.
 pub fn mount(project: &Path, layer: &Path) -> Result<(), Failure> {
     let (lower, upper, work) = (open(project)?, open(&layer.join(UPPER))?, open(&layer.join(WORK))?);
-    let options = format!(
-        "lowerdir={},upperdir={},workdir={},userxattr",
-        by_number(&lower),
-        by_number(&upper),
-        by_number(&work)
-    );
+    let options =
+        format!("lowerdir={},upperdir={},workdir={},userxattr", by_number(&lower), by_number(&upper), by_number(&work));
     with_capabilities(|| calls::mount_new("overlay", project, MountFlags::NOSUID | MountFlags::NODEV, &options))
         .doing(|| format!("mount an overlay over {}", project.display()))
 }
@@ -117,17 +114,24 @@ fn put_capabilities_aside() -> Result<(), Failure> {
         return Ok(());
     }
     let sets = rustix::thread::capabilities(None).doing(|| "read the capabilities".to_owned())?;
-    let aside =
-        CapabilitySets { effective: CapabilitySet::empty(), inheritable: CapabilitySet::SYS_ADMIN & sets.permitted, ..sets };
+    let aside = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        inheritable: CapabilitySet::SYS_ADMIN & sets.permitted,
+        ..sets
+    };
     set_capabilities(None, aside).doing(|| "put the capabilities aside".to_owned())
 }
 
-/// The overlay later acts with the rights that its mounter had, so all of them are taken up.
-fn with_capabilities<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    let before = rustix::thread::capabilities(None)?;
-    set_capabilities(None, CapabilitySets { effective: before.permitted, ..before })?;
+/// Takes up the capabilities that were put aside, for a moment. The overlay later acts with the rights that its mounter had.
+/// The kernel also compares them before one server may look at the descriptors of another.
+pub fn with_capabilities<T>(work: impl FnOnce() -> T) -> T {
+    let Ok(before) = rustix::thread::capabilities(None) else { return work() };
+    if before.effective == before.permitted {
+        return work();
+    }
+    let _ = set_capabilities(None, CapabilitySets { effective: before.permitted, ..before });
     let result = work();
-    set_capabilities(None, before)?;
+    let _ = set_capabilities(None, before);
     result
 }
 

@@ -145,7 +145,8 @@ fn git_works_in_a_draft_and_the_repository_is_sound_afterwards() {
         bench.person("git fsck --strict --no-dangling && test \"$(git log --oneline | wc -l)\" = 5 && test ! -e f1");
         assert_eq!(bench.person("git status --porcelain"), "M  .vscode/settings.json\n");
         // A name that is not in the repository is guarded as without a draft.
-        let planted = server.bash("mkdir -p .git/hooks; echo 'touch /tmp/x' > .git/hooks/pre-commit; echo x > .envrc").text();
+        let planted =
+            server.bash("mkdir -p .git/hooks; echo 'touch /tmp/x' > .git/hooks/pre-commit; echo x > .envrc").text();
         assert!(planted.contains(".envrc"), "{planted}");
         assert!(!bench.ok(&["changes"]).contains("added      .envrc  "), "{}", bench.ok(&["changes"]));
     });

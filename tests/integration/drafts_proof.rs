@@ -5,7 +5,7 @@ use crate::support::drafts::{Bench, as_both, contents, fingerprint};
 use crate::support::until;
 
 /// A project with a little of everything. Files have old times, so that a wrong one shows.
-const PROJECT: &str = r"
+const PROJECT: &str = r#"
     mkdir -p src/deep/er docs empty target; umask 022
     for n in 1 2 3; do echo source $n > src/$n.c; echo deep $n > src/deep/er/$n.h; echo doc $n > docs/$n.md; done
     printf 'target/\n*.log\n' > .gitignore; echo out > target/out; echo log > a.log
@@ -13,9 +13,9 @@ const PROJECT: &str = r"
     ln -s src/1.c link; ln -s nowhere broken; ln docs/1.md docs/hard; chmod 755 src/1.c; chmod 600 docs/2.md
     printf x > $(printf 'n\351me'); mkdir $(printf 'dir\377'); printf y > $(printf 'dir\377/f'); printf z > 'a b
 c'
-    python3 -c 'import os; os.setxattr(\"docs/3.md\", \"user.kept\", b\"1\"); os.setxattr(\"src/2.c\", \"user.old\", b\"1\")'
+    python3 -c 'import os; os.setxattr("docs/3.md", "user.kept", b"1"); os.setxattr("src/2.c", "user.old", b"1")'
     find . -exec touch -h -d '2020-01-02 03:04:05.678' {} +
-";
+"#;
 
 /// What is done, in the draft and in a plain copy.
 const COMMANDS: &[&str] = &[
@@ -70,7 +70,9 @@ fn what_is_discarded_leaves_no_trace() {
                 let list = bench.ok(&["changes"]);
                 assert!(list.contains("has no changes"), "{command}: {list}");
                 let again = server.bash("find . -printf '%P %y %m %s %T@ %l\\n' | sort").stdout();
-                let files = |text: &str| text.lines().filter(|line| !line.contains(" d ")).map(str::to_owned).collect::<Vec<_>>();
+                let files = |text: &str| {
+                    text.lines().filter(|line| !line.contains(" d ")).map(str::to_owned).collect::<Vec<_>>()
+                };
                 assert_eq!(files(&again), files(&seen), "{command}");
                 drop(server);
             }
@@ -90,7 +92,9 @@ fn what_git_does_is_applied_and_discarded_too() {
                    do echo $n > f$n; echo $n > both; git add -A; git commit -qm $n; done; mkdir out; echo o > out/o; echo u > untracked";
     as_both(prepare, |bench| {
         let before = fingerprint(&bench.world.project());
-        for command in ["git clean -fdxq", "git reset -q --hard HEAD~1", "git rm -rq . && git commit -qm none", "rm -rf .git"] {
+        for command in
+            ["git clean -fdxq", "git reset -q --hard HEAD~1", "git rm -rq . && git commit -qm none", "rm -rf .git"]
+        {
             let plain = bench.plain_copy();
             bench.run_in(&plain, command);
             let mut server = bench.server(&[]);
@@ -121,7 +125,8 @@ fn what_git_does_is_applied_and_discarded_too() {
 /// Killed at any instant, `apply` leaves each file as it was or as it is to be, and the next one goes on.
 #[test]
 fn an_apply_that_is_killed_fifty_times_tears_and_loses_nothing() {
-    let prepare = "for n in $(seq 400); do mkdir -p d$((n % 7)); head -c 3000 /dev/zero | tr '\\0' o > d$((n % 7))/$n; done";
+    let prepare =
+        "for n in $(seq 400); do mkdir -p d$((n % 7)); head -c 3000 /dev/zero | tr '\\0' o > d$((n % 7))/$n; done";
     let bench = Bench::new(false, prepare);
     let mut server = bench.server(&[]);
     server.bash("for f in d*/*; do head -c 5000 /dev/zero | tr '\\0' n > $f; done; mkdir new; for n in $(seq 100); do echo $n > new/$n; done; rm -r d0").ok();

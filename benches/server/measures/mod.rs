@@ -2,6 +2,7 @@
 //! next measure still runs.
 
 mod binary;
+mod drafts;
 mod files;
 mod idle;
 mod latency;
@@ -18,7 +19,7 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 9] = [
+const MEASURES: [(&str, Measure); 10] = [
     ("latency", latency::measure),
     ("sandbox", sandbox::measure),
     ("start", start::measure),
@@ -27,6 +28,7 @@ const MEASURES: [(&str, Measure); 9] = [
     ("parallel", parallel::measure),
     ("files", files::measure),
     ("sessions", sessions::measure),
+    ("drafts", drafts::measure),
     ("binary", binary::measure),
 ];
 

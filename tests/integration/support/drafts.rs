@@ -37,11 +37,8 @@ impl Bench {
 
     /// The binary, run by the person in the project.
     pub fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = if self.nobody {
-            self.world.command_by(&user_words(), arguments)
-        } else {
-            self.world.command(arguments)
-        };
+        let mut command =
+            if self.nobody { self.world.command_by(&user_words(), arguments) } else { self.world.command(arguments) };
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -49,11 +46,8 @@ impl Bench {
     /// A server that works on the draft.
     pub fn server(&self, arguments: &[&str]) -> Client {
         let arguments: Vec<&str> = ["--draft"].into_iter().chain(arguments.iter().copied()).collect();
-        let mut command = if self.nobody {
-            self.world.command_by(&user_words(), &arguments)
-        } else {
-            self.world.command(&arguments)
-        };
+        let mut command =
+            if self.nobody { self.world.command_by(&user_words(), &arguments) } else { self.world.command(&arguments) };
         command.env("GIT_CONFIG_COUNT", "0");
         Client::connect(command, StartOptions::default())
     }
@@ -97,14 +91,20 @@ impl Bench {
     pub fn plain_copy(&self) -> PathBuf {
         let plain = self.world.outside().join("plain");
         let (project, copy) = (self.world.project(), plain.display().to_string());
-        self.run_in(&self.world.outside(), &format!("chmod -R u+rwX {copy} 2>/dev/null; rm -rf {copy}; cp -a {} {copy}", project.display()));
+        self.run_in(
+            &self.world.outside(),
+            &format!("chmod -R u+rwX {copy} 2>/dev/null; rm -rf {copy}; cp -a {} {copy}", project.display()),
+        );
         plain
     }
 
     /// Empties the project and makes it anew.
     pub fn start_again(&self, prepare: &str) {
         let project = self.world.project();
-        self.run_in(&self.world.outside(), &format!("chmod -R u+rwX {0}; chmod 755 {0}; find {0} -mindepth 1 -delete", project.display()));
+        self.run_in(
+            &self.world.outside(),
+            &format!("chmod -R u+rwX {0}; chmod 755 {0}; find {0} -mindepth 1 -delete", project.display()),
+        );
         self.person(prepare);
         self.run(&["discard"]);
     }
