@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{broadcast, oneshot};
 
-use super::queue::{Batch, Queue};
+use super::queue::{self, Batch, Queue};
 use super::redact::Redactor;
 use super::store::Store;
 use super::{Entry, Event, FILE, Settings, Who};
@@ -77,9 +77,19 @@ impl Log {
         if self.is_watched() {
             let _ = self.live.send(Arc::new(entry.clone()));
         }
-        if self.settings.enabled && self.writer().is_ok() {
-            self.shared.queue.put(entry);
+        if self.settings.enabled && self.writer().is_ok() && self.shared.queue.put(entry) {
+            self.wake_soon();
         }
+    }
+
+    /// Wakes the writer when more events have gathered.
+    fn wake_soon(&self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return self.shared.queue.wake() };
+        let shared = self.shared.clone();
+        runtime.spawn(async move {
+            tokio::time::sleep(queue::GATHER).await;
+            shared.queue.wake();
+        });
     }
 
     /// As [`Log::record`], for a call that must not happen unless it is in the log: with `audit.required` this waits until it

@@ -1,5 +1,5 @@
-//! What waits to be written. The thread that calls a tool only puts an event in; it wakes the writer at most once in
-//! [`GATHER`], because waking a thread costs more than everything else here.
+//! What waits to be written. The thread that calls a tool only puts an event in. Waking the writer costs more than
+//! everything else here, so it is woken at most once in [`GATHER`], and not while a call is being answered.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 use super::Entry;
 use crate::base::locks::LockExt;
 
-/// How long the writer lets events gather before it writes them together.
-const GATHER: Duration = Duration::from_millis(10);
+/// Events gather for this long before the writer is woken.
+pub const GATHER: Duration = Duration::from_millis(10);
 /// If the disk hangs, no more than this waits in memory.
 const MOST_BYTES: usize = 32 << 20;
 
@@ -27,8 +27,8 @@ pub struct Queue {
 struct Inner {
     batch: Batch,
     bytes: usize,
-    /// The writer waits for something to do, without a time limit.
-    asleep: bool,
+    /// Somebody has undertaken to call [`Queue::wake`].
+    waking: bool,
 }
 
 /// What the writer takes at once.
@@ -50,18 +50,24 @@ impl Batch {
 }
 
 impl Queue {
-    pub fn put(&self, entry: Entry) {
+    /// Whether the caller has to see to it that [`Queue::wake`] is called within [`GATHER`].
+    #[must_use]
+    pub fn put(&self, entry: Entry) -> bool {
         let mut inner = self.inner.locked();
         let weight = entry.weight();
         if inner.bytes + weight > MOST_BYTES {
             inner.batch.lost += 1;
-            return;
+        } else {
+            inner.bytes += weight;
+            inner.batch.entries.push(entry);
         }
-        inner.bytes += weight;
-        inner.batch.entries.push(entry);
-        if std::mem::take(&mut inner.asleep) {
-            self.wake.notify_one();
-        }
+        !std::mem::replace(&mut inner.waking, true)
+    }
+
+    /// Has the writer take what has gathered.
+    pub fn wake(&self) {
+        self.inner.locked().waking = false;
+        self.wake.notify_one();
     }
 
     /// Has everything written now that was put in before.
@@ -69,33 +75,20 @@ impl Queue {
         let mut inner = self.inner.locked();
         inner.batch.sync |= sync;
         inner.batch.receipts.push(receipt);
-        inner.asleep = false;
         self.wake.notify_one();
     }
 
-    /// Waits for work, lets more gather unless somebody waits, and takes it all. `None` if there is nothing by `until`.
+    /// Waits until it is woken and takes what there is. `None` if there is nothing by `until`.
     pub fn take(&self, until: Option<Instant>) -> Option<Batch> {
         let mut inner = self.inner.locked();
-        while inner.batch.is_empty() {
-            inner.asleep = true;
+        while inner.batch.is_empty() || (inner.waking && inner.batch.receipts.is_empty()) {
             let left = until.map(|until| until.saturating_duration_since(Instant::now()));
             inner = match left {
-                Some(Duration::ZERO) => {
-                    inner.asleep = false;
-                    return None;
-                }
+                Some(Duration::ZERO) if inner.batch.is_empty() => return None,
+                Some(Duration::ZERO) => break,
                 Some(left) => self.wake.wait_timeout(inner, left).unwrap_or_else(std::sync::PoisonError::into_inner).0,
                 None => self.wake.wait(inner).unwrap_or_else(std::sync::PoisonError::into_inner),
             };
-        }
-        inner.asleep = false;
-        let end = Instant::now() + GATHER;
-        while inner.batch.receipts.is_empty() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            inner = self.wake.wait_timeout(inner, left).unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
         inner.bytes = 0;
         Some(std::mem::take(&mut inner.batch))

@@ -29,6 +29,8 @@ const LOCAL: &str = "autofs bcachefs binfmt_misc bpf btrfs cgroup cgroup2 config
 const PATIENCE: Duration = Duration::from_secs(1);
 /// An answer is good for this long.
 const FRESH: Duration = Duration::from_millis(5);
+/// The list of mounts is good for this long.
+const FRESH_LIST: Duration = Duration::from_millis(1);
 
 /// Whether the directory lies on a file system that may stop answering. Does not touch it.
 pub fn may_hang(directory: &Path) -> bool {
@@ -64,7 +66,13 @@ static TABLE: LazyLock<Table> =
 struct Table {
     /// The kernel marks the open file when the mounts have changed.
     list: Option<File>,
-    mounts: Mutex<Option<HashMap<PathBuf, Arc<Mount>>>>,
+    known: Mutex<Option<Known>>,
+}
+
+struct Known {
+    mounts: HashMap<PathBuf, Arc<Mount>>,
+    /// When the kernel said last that this is so.
+    as_of: Instant,
 }
 
 impl Table {
@@ -81,16 +89,25 @@ impl Table {
     }
 
     fn with_mounts<T>(&self, look: impl FnOnce(&HashMap<PathBuf, Arc<Mount>>) -> T) -> T {
-        let mut mounts = self.mounts.locked();
-        if mounts.is_none() || self.has_changed() {
-            let known = mounts.take().unwrap_or_default();
-            let mount = |point: PathBuf| {
-                let mount = known.get(&point).cloned().unwrap_or_else(|| Arc::new(Mount::new(point.clone())));
-                (point, mount)
-            };
-            *mounts = Some(points().into_iter().map(mount).collect());
+        let mut known = self.known.locked();
+        let now = Instant::now();
+        if let Some(known) = &mut *known {
+            // One look at many paths asks the kernel once.
+            if now.duration_since(known.as_of) < FRESH_LIST {
+                return look(&known.mounts);
+            }
+            if !self.has_changed() {
+                known.as_of = now;
+                return look(&known.mounts);
+            }
         }
-        look(mounts.get_or_insert_default())
+        let before = known.take().map(|known| known.mounts).unwrap_or_default();
+        let mount = |point: PathBuf| {
+            let mount = before.get(&point).cloned().unwrap_or_else(|| Arc::new(Mount::new(point.clone())));
+            (point, mount)
+        };
+        let mounts = points().into_iter().map(mount).collect();
+        look(&known.insert(Known { mounts, as_of: now }).mounts)
     }
 
     fn has_changed(&self) -> bool {

@@ -86,6 +86,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         flags: arguments.flags,
         current_dir: std::env::current_dir().ok(),
     })?;
+    let transport = config.transport;
+    let runtime = || runtime(transport);
     match arguments.command {
         Command::Serve => {
             let work = draft_work(&config)?;
@@ -159,23 +161,24 @@ fn server(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
     Ok(Server::new(config, crate::tools::TOOLS, work)?)
 }
 
-/// How many threads serve all calls. Work that blocks has threads of its own.
+/// How many threads serve the calls of many clients. Work that blocks has threads of its own.
 const THREADS: usize = 2;
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+/// One client is served by one thread: handing a call from thread to thread takes longer than what each does with it.
+fn runtime(transport: config::Transport) -> anyhow::Result<tokio::runtime::Runtime> {
     crate::exec::give_back_large_blocks();
     crate::exec::survive_file_size_limit();
     check_threads().context(
         "failed to start a thread: the limit of processes is reached (ulimit -u, or --pids-limit of a container)",
     )?;
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .enable_all()
-        .build()
-        .context("failed to start the runtime")
+    let mut builder = match transport {
+        config::Transport::Stdio => tokio::runtime::Builder::new_current_thread(),
+        config::Transport::Http => tokio::runtime::Builder::new_multi_thread(),
+    };
+    builder.worker_threads(THREADS).enable_all().build().context("failed to start the runtime")
 }
 
-/// The runtime panics, or waits for ever, where it cannot start its threads.
+/// The runtime panics, or waits for ever, where it cannot start the threads that it needs.
 fn check_threads() -> std::io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Mutex::new(held);

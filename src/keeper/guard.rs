@@ -12,6 +12,7 @@ use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 
 use super::home_mount::{self, HomeMount};
+use super::in_child::in_child;
 use super::processes::{self, Forked};
 use super::protocol::{DONE, Failed, GuardRequest};
 use super::supervisor::{self, Inherited};
@@ -102,7 +103,7 @@ struct Keeper {
 }
 
 /// Has the keeper forked, by a supervisor if there is a sandbox. The keeper then waits until the guard has written its id
-/// maps and put it into a control group. `None` if the supervisor could not fork it.
+/// maps, put it into a control group and built its file system. `None` if the supervisor could not fork it.
 fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &OwnedFd) -> Result<Option<Keeper>, Failure> {
     let Received { mut profile, extra } = received;
     let mut extra = extra.into_iter();
@@ -119,15 +120,9 @@ fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &Owned
             drop((release, announced));
             if profile.level == Level::None {
                 drop(announce);
-                keeper::main(keeper_socket, &profile, home.clones, released, None);
+                keeper::main(keeper_socket, &profile, released, None);
             }
-            supervisor::main(Inherited {
-                profile: &profile,
-                home: home.clones,
-                keeper_socket,
-                released,
-                guard: announce,
-            })
+            supervisor::main(Inherited { profile: &profile, keeper_socket, released, guard: announce })
         }
         Forked::Parent { child } => child,
     };
@@ -146,6 +141,7 @@ fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &Owned
     if profile.level == Level::Full {
         namespaces::map_ids(keeper)?;
         namespaces = Some(NamespaceHandles::open(keeper)?);
+        build_file_system(keeper, &profile, home.clones)?;
     }
     rustix::io::write(&release, keeper::GO).doing(|| "release the keeper".to_owned())?;
     Ok(Some(Keeper {
@@ -157,6 +153,15 @@ fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &Owned
         _layer_lock: layer_lock,
         _tie: announced,
     }))
+}
+
+/// Builds the session's file system in the keeper's namespaces. The keeper cannot: it is in the supervisor's domain of
+/// Landlock, where nobody can mount. The second child is in the pid namespace of which it mounts `/proc`.
+fn build_file_system(keeper: i32, profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
+    in_child(|| {
+        namespaces::follow(keeper)?;
+        in_child(|| sandbox::build_file_system(profile, home))
+    })
 }
 
 /// Gets the session its own home, and tells the server what became of it.
@@ -199,7 +204,7 @@ fn carry_out(request: GuardRequest, content: &[u8], keeper: &Keeper) -> Result<(
             let masks = secrets::decode(&mut Reader(content)).map_err(io::Error::other).doing(malformed)?;
             let covers = sandbox::prepare_covers(&keeper.profile, &masks);
             if let (Some(home), Some(about)) = (&keeper.home, &keeper.profile.home) {
-                home_mount::in_child(|| home_mount::refresh(home, about, &masks))?;
+                in_child(|| home_mount::refresh(home, about, &masks))?;
             }
             namespaces.enter()?;
             sandbox::put_up(covers)

@@ -70,29 +70,6 @@ pub fn close(namespaces: &NamespaceHandles) -> Result<(), Failure> {
     namespace::make_read_only()
 }
 
-/// Does something in a child process, which may enter namespaces, and returns its result.
-pub fn in_child(work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-    let (ours, theirs) = pair()?;
-    let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
-        Forked::Child => {
-            if let Err(failure) = work() {
-                packets::send(&theirs, failure.to_string().as_bytes());
-            }
-            processes::exit(0)
-        }
-        Forked::Parent { child } => child,
-    };
-    drop(theirs);
-    let mut buffer = [0; 1024];
-    let (count, _) = packets::receive(&ours, &mut buffer).doing(|| "hear from the home".to_owned())?;
-    processes::wait_for(child);
-    if count == 0 {
-        return Ok(());
-    }
-    let reason = String::from_utf8_lossy(&buffer[..count]).into_owned();
-    Err(io::Error::other(reason)).doing(|| "refresh the home".to_owned())
-}
-
 /// From the child: it is in its own namespaces.
 const MOVED: &[u8] = b"moved";
 

@@ -20,14 +20,7 @@ use crate::sandbox::{self, Level, Profile};
 pub const GO: &[u8] = b"g";
 
 /// Never returns. The keeper exits when the server hangs up, when the guard dies, or when its socket fails.
-/// `home` are clones of the overlay over the home directory.
-pub fn main(
-    socket: &OwnedFd,
-    profile: &Profile,
-    home: Vec<OwnedFd>,
-    released: OwnedFd,
-    supervisor: Option<KeeperEnd>,
-) -> ! {
+pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd, supervisor: Option<KeeperEnd>) -> ! {
     processes::set_name(c"testudo-keeper");
     let guard = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned());
     // The keeper must not outlive its guard. It reads this signal as a message and checks the sender, because a command
@@ -41,7 +34,7 @@ pub fn main(
     // Start a process group of our own: the guard's group has no number inside our pid namespace.
     let _ = rustix::process::setsid();
     let can_supervise = supervisor.as_ref().is_some_and(KeeperEnd::can_supervise);
-    match (sandbox::restrict(profile, home, can_supervise), supervisor) {
+    match (sandbox::restrict(profile, can_supervise), supervisor) {
         (Ok(listener), Some(supervisor)) => supervisor.hand_over(listener),
         (Ok(_), None) => {}
         (Err(failure), _) => {

@@ -25,6 +25,7 @@ mod descendants;
 mod descriptors;
 pub mod guard;
 mod home_mount;
+mod in_child;
 mod input_wait;
 mod keeper;
 mod left_segments;

@@ -27,8 +27,6 @@ const LISTENER: &[u8] = b"listener";
 /// What the supervisor has from the guard.
 pub struct Inherited<'a> {
     pub profile: &'a Profile,
-    /// Clones of the overlay over the home directory, for the keeper.
-    pub home: Vec<OwnedFd>,
     /// The keeper's socket to the server. The supervisor sends notes over it.
     pub keeper_socket: &'a OwnedFd,
     /// The keeper waits for [`keeper::GO`] here.
@@ -49,18 +47,18 @@ pub fn main(inherited: Inherited<'_>) -> ! {
 }
 
 fn run(inherited: Inherited<'_>) -> Result<(), Failure> {
-    let Inherited { profile, home, keeper_socket, released, guard } = inherited;
+    let Inherited { profile, keeper_socket, released, guard } = inherited;
     sandbox::keep_abstract_sockets_inside()?;
     let pair = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
     let (ours, keepers) = pair.doing(|| "create a socket pair".to_owned())?;
     let keeper = match fork_keeper(profile)? {
         Forked::Child => {
             drop((ours, guard));
-            keeper::main(keeper_socket, profile, home, released, Some(KeeperEnd(keepers)))
+            keeper::main(keeper_socket, profile, released, Some(KeeperEnd(keepers)))
         }
         Forked::Parent { child } => child,
     };
-    drop((released, home));
+    drop(released);
     let can = can_inspect(keeper, keepers.as_fd());
     drop(keepers);
     let session = Session::new(profile, keeper).doing(|| "open the session's file system".to_owned())?;

@@ -5,8 +5,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use rustix::process::Resource;
+use rustix::thread::CapabilitySet;
 
 use super::profile::Sockets;
+use super::seccomp::{REFUSED, Refused};
 use super::{Level, Network, Profile};
 use crate::base::{lexical, mounts, size};
 
@@ -50,6 +52,9 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
             return Some("the network is off for commands (--network, sandbox.network)".to_owned());
         }
         let refusal = refusal?;
+        if let Some(reason) = about_calls(profile, refusal, line) {
+            return Some(reason);
+        }
         paths(line, cwd).into_iter().find_map(|path| about(profile, refusal, &path))
     })
 }
@@ -98,6 +103,29 @@ fn about_agents(profile: &Profile, line: &str) -> Option<String> {
              the agent, a rule with grants = [\"{agent}-agent\"] those that it names"
         )
     })
+}
+
+/// Programs name the system call that failed: `ptrace: …`, `PTRACE_TRACEME: …`.
+fn about_calls(profile: &Profile, refusal: &str, line: &str) -> Option<String> {
+    if profile.level == Level::None || refusal != REFUSALS[2] {
+        return None;
+    }
+    let line = line.to_ascii_lowercase();
+    let words: Vec<&str> = line.split(|char: char| !char.is_ascii_alphanumeric() && char != '_').collect();
+    let is_named = |name: &str| {
+        words.iter().any(|word| word.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_')))
+    };
+    let might = |refused: &&Refused| !refused.only_root || may_administer();
+    REFUSED.iter().filter(might).find_map(|refused| {
+        let name = refused.names().find(|name| is_named(name))?;
+        let does = refused.does;
+        Some(format!("no command can call {name}, which {does}; only a person outside the sandbox can run this"))
+    })
+}
+
+/// Whether the kernel would let us do what only root may do.
+fn may_administer() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 fn is_about_the_network(line: &str, refused: bool) -> bool {
@@ -248,6 +276,19 @@ mod tests {
         let mut profile = profile();
         profile.variables = vec![("SSH_AUTH_SOCK".to_owned(), "/run/agent".into())];
         assert_eq!(explain(&profile, Path::new("/p"), refused), None, "it has the agent");
+    }
+
+    #[test]
+    fn refused_system_calls_are_named() {
+        for line in [
+            "strace: test_ptrace_get_syscall_info: PTRACE_TRACEME: Operation not permitted",
+            "ptrace: Operation not permitted.",
+        ] {
+            assert!(explained(line).contains("can call ptrace, which reaches into other processes"), "{line}");
+        }
+        for line in ["ptrace(PTRACE_ATTACH): No such process", "my_ptrace: Operation not permitted"] {
+            assert_eq!(explained(line), "", "{line}");
+        }
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[error("failed to {doing}: {error}")]
 pub struct Failure {
-    doing: String,
-    error: io::Error,
+    pub doing: String,
+    pub error: io::Error,
 }
 
 impl Failure {

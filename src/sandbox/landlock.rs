@@ -59,9 +59,12 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
         match profile.level {
             Level::Full => rules.add(path, read() | write())?,
             // Without mounts, a scope with secrets in it is granted in parts. Nothing can be created beside a secret
-            // then.
+            // then. What other programs put into a cache stays there: a socket that was moved or linked into the scope
+            // would be one of the scope's.
             Level::Landlock | Level::None => {
-                without(path, &hidden).iter().try_for_each(|part| rules.add(part, read() | write()))?;
+                let ours = path == profile.tmp_seen() || profile.scope.iter().any(|scope| path.starts_with(scope));
+                let access = if ours { read() | write() } else { (read() | write()) & !AccessFs::Refer };
+                without(path, &hidden).iter().try_for_each(|part| rules.add(part, access))?;
             }
         }
     }
@@ -110,13 +113,18 @@ pub fn knows_scopes() -> bool {
 }
 
 /// Keeps connections to abstract sockets inside, for the supervisor and all processes that it forks: the kernel checks the
-/// supervisor when it connects for a command. A domain without rules for files forbids nothing else, not even mounting.
+/// supervisor when it connects for a command. Every domain forbids moving files from one directory to another unless it
+/// says otherwise, and below a domain that has rules for files nobody can mount.
 pub fn keep_abstract_sockets_inside() -> Result<(), Failure> {
     if !knows_scopes() {
         return Ok(());
     }
     rustix::thread::set_no_new_privs(true).doing(|| "set no_new_privs".to_owned())?;
-    let enforce = || Ruleset::default().scope(Scope::AbstractUnixSocket)?.create()?.restrict_self();
+    let moves = PathFd::new("/").map_err(io::Error::other).doing(|| "open /".to_owned())?;
+    let enforce = || {
+        let rules = Ruleset::default().handle_access(AccessFs::Refer)?.scope(Scope::AbstractUnixSocket)?.create()?;
+        rules.add_rule(PathBeneath::new(moves, AccessFs::Refer))?.restrict_self()
+    };
     enforce().map(drop).map_err(io::Error::other).doing(|| "keep abstract sockets inside the session".to_owned())
 }
 

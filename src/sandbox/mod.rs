@@ -35,7 +35,7 @@ pub mod support;
 pub use self::landlock::{
     keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,
 };
-pub use self::mounts::{prepare_covers, put_up, read_only};
+pub use self::mounts::{build as build_file_system, prepare_covers, put_up, read_only};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
 pub use restrict::{restrict, restrict_supervisor};

@@ -7,7 +7,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::net::{AddressFamily, SocketType, socket};
-use rustix::thread::{CapabilitySet, LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{
+    CapabilitySet, LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space, move_into_thread_name_spaces,
+};
 
 use super::failure::{Doing, Failure};
 use super::mounts::calls;
@@ -46,6 +48,19 @@ pub fn leave_for_mounts(without: &[PathBuf]) -> Result<(), Failure> {
 pub fn unshare(flags: i32) -> io::Result<()> {
     // SAFETY: takes no pointers. The process has one thread, so no other thread is left in the old namespaces.
     if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Moves the calling process into the namespaces of a child that [`fork_inside`] made, where it has all capabilities. Its
+/// own pid namespace stays the same; that of its children is the child's.
+pub fn follow(child: i32) -> Result<(), Failure> {
+    let doing = || "enter the session's namespaces".to_owned();
+    let pid = rustix::process::Pid::from_raw(child).ok_or(io::ErrorKind::InvalidInput).doing(doing)?;
+    let process = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).doing(doing)?;
+    let all = ThreadNameSpaceType::USER
+        | ThreadNameSpaceType::MOUNT
+        | ThreadNameSpaceType::PROCESS_ID
+        | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
+    move_into_thread_name_spaces(process.as_fd(), all).doing(doing)
 }
 
 /// Maps the user and group ids of the new user namespace. For root all ids are mapped, so that files keep their owners. For

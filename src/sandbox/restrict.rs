@@ -1,24 +1,20 @@
 use std::os::fd::OwnedFd;
 
 use super::failure::{Doing, Failure};
-use super::{Level, Network, Profile, capabilities, landlock, limits, mounts, seccomp};
+use super::{Level, Network, Profile, capabilities, landlock, limits, seccomp};
 
 /// Gives up, for good, every right that the profile does not grant. The keeper calls this once, before it starts a
-/// command. The order matters: each step needs rights that a later step takes away. `home` are clones of the overlay over
-/// the home directory. If there is a supervisor, it has to get the descriptor that this returns, or the calls that it should
-/// do fail.
-pub fn restrict(profile: &Profile, home: Vec<OwnedFd>, supervisor: bool) -> Result<Option<OwnedFd>, Failure> {
+/// command, in the file system that the guard has built. The order matters: each step needs rights that a later step takes
+/// away. If there is a supervisor, it has to get the descriptor that this returns, or the calls that it should do fail.
+pub fn restrict(profile: &Profile, supervisor: bool) -> Result<Option<OwnedFd>, Failure> {
     if profile.level == Level::None {
         return without_sandbox(profile);
     }
     // First, so that the steps below are limited too.
     limits::apply(profile)?;
-    if profile.level == Level::Full {
+    if profile.level == Level::Full && profile.network == Network::Loopback {
         // Needs the capabilities of our user namespace.
-        mounts::build(profile, home)?;
-        if profile.network == Network::Loopback {
-            super::namespaces::raise_loopback().doing(|| "bring up the session's loopback interface".to_owned())?;
-        }
+        super::namespaces::raise_loopback().doing(|| "bring up the session's loopback interface".to_owned())?;
     }
     // From here on the keeper cannot mount or create device nodes.
     capabilities::drop(profile.level)?;

@@ -80,6 +80,14 @@ fn limits_say_what_they_are_and_what_to_do() {
 }
 
 #[test]
+fn a_debugger_says_why_it_can_trace_nothing() {
+    everywhere("", &[], |inside| {
+        let said = inside.bash("gdb --batch -ex run /bin/true").ok();
+        assert!(said.contains("no command can call ptrace, which reaches into other processes"), "{said}");
+    });
+}
+
+#[test]
 fn a_protected_name_says_why_it_cannot_move() {
     everywhere("", &[], |inside| {
         // At level `landlock` nothing is mounted: what moved is put back.

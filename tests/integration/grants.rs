@@ -1,10 +1,10 @@
 //! What a rule's `grants` and `sandbox.agents` give: the person's ssh and gpg agents and a directory, to single commands or
-//! to all, at both levels.
+//! to all, at both levels, as root and as an ordinary user.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Client, Person, StartOptions, World, choice, text, until};
+use crate::support::{Client, Person, StartOptions, User, World, choice, text, until};
 
 /// A process that ends with the test.
 struct Running(Child);
@@ -17,88 +17,125 @@ impl Drop for Running {
 }
 
 fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    run_command(Command::new(program).args(arguments).stdin(Stdio::null()))
+}
+
+fn run_command(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// An ssh agent with one key.
-fn ssh_agent(world: &World) -> (Running, PathBuf) {
-    let (socket, key) = (world.outside().join("agent.sock"), world.outside().join("id_test"));
-    run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", "the key", "-f", &text(&key)]);
-    let agent = Command::new("ssh-agent").args(["-D", "-a", &text(&socket)]).stdout(Stdio::null()).spawn().unwrap();
-    let agent = Running(agent);
-    until("the agent", || socket.exists().then_some(()));
-    let added = Command::new("ssh-add").arg(&key).env("SSH_AUTH_SOCK", &socket).stderr(Stdio::null()).status();
-    assert!(added.unwrap().success());
-    (agent, socket)
+/// A world, the user who works in it, and the level of the sandbox.
+struct Scene {
+    user: User,
+    level: &'static str,
+    world: World,
 }
 
-fn server(world: &World, settings: &str, variables: &[(&str, &Path)], options: StartOptions) -> Client {
-    let config = world.outside().join("config.toml");
-    std::fs::write(&config, settings).unwrap();
-    let mut command = world.command(&["--config", &text(&config)]);
-    command.envs(variables.iter().copied());
-    Client::connect(command, options)
+/// At both levels, as the user who tests and as nobody.
+fn everywhere(check: impl Fn(&Scene)) {
+    for user in User::all() {
+        for level in LEVELS {
+            check(&Scene { user: *user, level, world: user.world() });
+        }
+    }
+}
+
+impl Scene {
+    fn command(&self, program: &str) -> Command {
+        let words = [self.user.words(), &[program]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).env("HOME", self.world.home()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, program: &str, arguments: &[&str]) -> String {
+        run_command(self.command(program).args(arguments))
+    }
+
+    /// An ssh agent with one key.
+    fn ssh_agent(&self) -> (Running, PathBuf) {
+        let (socket, key) = (self.world.outside().join("agent.sock"), self.world.outside().join("id_test"));
+        self.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", "the key", "-f", &text(&key)]);
+        let mut agent = self.command("ssh-agent");
+        let agent = Running(agent.args(["-D", "-a", &text(&socket)]).stdout(Stdio::null()).spawn().unwrap());
+        until("the agent", || socket.exists().then_some(()));
+        let added = self.command("ssh-add").arg(&key).env("SSH_AUTH_SOCK", &socket).stderr(Stdio::null()).status();
+        assert!(added.unwrap().success());
+        (agent, socket)
+    }
+
+    fn server(&self, settings: &str, variables: &[(&str, &Path)], options: StartOptions) -> Client {
+        let config = self.world.outside().join("config.toml");
+        std::fs::write(&config, settings).unwrap();
+        let arguments = ["--config", &text(&config)];
+        let mut command = match self.user.words() {
+            [] => self.world.command(&arguments),
+            words => self.world.command_by(words, &arguments),
+        };
+        command.envs(variables.iter().copied());
+        Client::connect(command, options)
+    }
 }
 
 const LEVELS: [&str; 2] = ["[sandbox]\nlevel = \"auto\"\n", "[sandbox]\nlevel = \"landlock\"\n"];
 
 #[test]
 fn only_the_granted_command_can_use_the_ssh_agent() {
-    for level in LEVELS {
-        let world = World::new();
-        let (_agent, socket) = ssh_agent(&world);
+    everywhere(|scene| {
+        let level = scene.level;
+        let (_agent, socket) = scene.ssh_agent();
         let rule = "[[policy.rule]]\ncommand = \"ssh-add -l\"\nverdict = \"allow\"\ngrants = [\"ssh-agent\"]\n";
         let settings = format!("{level}[policy]\nunlisted = \"allow\"\n{rule}");
-        let mut server = server(&world, &settings, &[("SSH_AUTH_SOCK", &socket)], StartOptions::default());
+        let mut server = scene.server(&settings, &[("SSH_AUTH_SOCK", &socket)], StartOptions::default());
         assert!(server.bash("ssh-add -l").stdout().contains("the key"), "{level}");
         let direct = format!("SSH_AUTH_SOCK={} ssh-add -L", text(&socket));
         assert_ne!(server.bash(&direct).field("exit_code").as_deref(), Some("0"), "{level}");
         // What it leaves in the background has no grant either: it ends.
         assert!(!server.bash("env").stdout().contains("SSH_AUTH_SOCK"), "{level}");
         assert_eq!(server.bash("echo here").stdout(), "here\n");
-    }
+    });
 }
 
 #[test]
 fn an_approved_command_gets_what_its_rule_grants() {
-    for level in LEVELS {
-        let world = World::new();
-        let (_agent, socket) = ssh_agent(&world);
+    everywhere(|scene| {
+        let level = scene.level;
+        let (_agent, socket) = scene.ssh_agent();
         let rule = "[[policy.rule]]\ncommand = \"ssh-add -l\"\nverdict = \"ask\"\ngrants = [\"ssh-agent\"]\n";
         let settings = format!("{level}[policy]\nunlisted = \"allow\"\n{rule}");
         let person = Person::new();
-        let mut server = server(&world, &settings, &[("SSH_AUTH_SOCK", &socket)], person.options());
+        let mut server = scene.server(&settings, &[("SSH_AUTH_SOCK", &socket)], person.options());
         person.will(choice("once"));
         assert!(server.bash("ssh-add -l").stdout().contains("the key"), "{level}");
         assert!(person.question(0)["message"].as_str().unwrap().contains("ssh-agent"));
         person.will(choice("deny"));
         server.bash("ssh-add -l").err();
-    }
+    });
 }
 
 #[test]
 fn sandbox_agents_gives_the_ssh_agent_to_every_command_and_commits_can_be_signed() {
-    for level in LEVELS {
-        let world = World::new();
-        let (_agent, socket) = ssh_agent(&world);
+    everywhere(|scene| {
+        let (level, world) = (scene.level, &scene.world);
+        let (_agent, socket) = scene.ssh_agent();
         let settings = format!("{level}agents = [\"ssh\"]\n");
-        let mut server = server(&world, &settings, &[("SSH_AUTH_SOCK", &socket)], StartOptions::default());
+        let mut server = scene.server(&settings, &[("SSH_AUTH_SOCK", &socket)], StartOptions::default());
         assert!(server.bash("ssh-add -l").stdout().contains("the key"), "{level}");
         let public = std::fs::read_to_string(world.outside().join("id_test.pub")).unwrap();
         world.file("key.pub", public);
         let commit = "git init -q && git -c gpg.format=ssh -c user.signingkey=key.pub -c user.name=n -c user.email=e@x \
                       commit -q -S --allow-empty -m signed && git cat-file commit HEAD";
         assert!(server.bash(commit).stdout().contains("BEGIN SSH SIGNATURE"), "{level}");
-    }
+    });
 }
 
 #[test]
 fn git_pushes_over_ssh_with_the_grant_and_not_without() {
-    for level in LEVELS {
-        let world = World::new();
-        let (_agent, socket) = ssh_agent(&world);
+    everywhere(|scene| {
+        let (level, world) = (scene.level, &scene.world);
+        let (_agent, socket) = scene.ssh_agent();
         let outside = world.outside();
         let path = |name: &str| text(&outside.join(name));
         run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-f", &path("host")]);
@@ -118,9 +155,9 @@ fn git_pushes_over_ssh_with_the_grant_and_not_without() {
         run("git", &["init", "-q", "--bare", &path("remote.git")]);
         let project = text(&world.project());
         let url = format!("ssh://root@127.0.0.1:{port}{}", path("remote.git"));
-        run("git", &["-C", &project, "init", "-q", "-b", "main"]);
-        run("git", &["-C", &project, "remote", "add", "origin", &url]);
-        run(
+        scene.run("git", &["-C", &project, "init", "-q", "-b", "main"]);
+        scene.run("git", &["-C", &project, "remote", "add", "origin", &url]);
+        scene.run(
             "git",
             &["-C", &project, "-c", "user.name=n", "-c", "user.email=e", "commit", "-q", "--allow-empty", "-m", "one"],
         );
@@ -129,7 +166,7 @@ fn git_pushes_over_ssh_with_the_grant_and_not_without() {
         let ssh = Path::new("ssh -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes");
         let person = Person::new();
         let variables = [("SSH_AUTH_SOCK", socket.as_path()), ("GIT_SSH_COMMAND", ssh)];
-        let mut server = server(&world, &settings, &variables, person.options());
+        let mut server = scene.server(&settings, &variables, person.options());
         let denied = server.bash("git ls-remote origin");
         assert_ne!(denied.field("exit_code").as_deref(), Some("0"), "{level} {}", denied.text());
         assert!(denied.text().contains("[sandbox: ") && denied.text().contains("sandbox.agents"), "{}", denied.text());
@@ -138,50 +175,49 @@ fn git_pushes_over_ssh_with_the_grant_and_not_without() {
         assert_eq!(pushed.field("exit_code").as_deref(), Some("0"), "{level} {}", pushed.text());
         assert_eq!(
             run("git", &["-C", &path("remote.git"), "rev-parse", "main"]),
-            run("git", &["-C", &project, "rev-parse", "main"])
+            scene.run("git", &["-C", &project, "rev-parse", "main"])
         );
-    }
+    });
 }
 
 #[test]
 fn a_directory_can_be_granted_for_writing() {
-    for level in LEVELS {
-        let world = World::new();
+    everywhere(|scene| {
+        let (level, world) = (scene.level, &scene.world);
         let granted = world.outside().join("granted");
-        std::fs::create_dir(&granted).unwrap();
+        scene.run("mkdir", &[&text(&granted)]);
         let granted = text(&granted);
         let rule = format!(
             "[[policy.rule]]\ncommand = \"cp\"\nverdict = \"allow\"\narguments = \"any\"\ngrants = [\"write:{granted}\"]\n"
         );
         let settings = format!("{level}[policy]\nunlisted = \"allow\"\n{rule}");
-        let mut server = server(&world, &settings, &[], StartOptions::default());
+        let mut server = scene.server(&settings, &[], StartOptions::default());
         world.file("a", "content");
         let copied = server.bash(&format!("cp a {granted}/a"));
         assert_eq!(copied.field("exit_code").as_deref(), Some("0"), "{level} {}", copied.text());
         assert_ne!(server.bash(&format!("touch {granted}/b")).field("exit_code").as_deref(), Some("0"));
         assert!(Path::new(&granted).join("a").exists() && !Path::new(&granted).join("b").exists());
-    }
+    });
 }
 
 #[test]
 fn the_gpg_agent_signs_with_the_grant_and_no_key_can_be_read() {
-    for level in LEVELS {
-        let world = World::new();
+    everywhere(|scene| {
+        let (level, world) = (scene.level, &scene.world);
         let keys = world.home().join(".gnupg");
-        std::fs::create_dir(&keys).unwrap();
-        std::fs::set_permissions(&keys, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        scene.run("mkdir", &["-m", "700", &text(&keys)]);
         let home = text(&keys);
         let quiet = ["--homedir", &home, "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback"];
-        run("gpg", &[&quiet[..], &["--quick-generate-key", "n <e@x>", "default", "default", "never"]].concat());
+        scene.run("gpg", &[&quiet[..], &["--quick-generate-key", "n <e@x>", "default", "default", "never"]].concat());
         let rule =
             "[[policy.rule]]\ncommand = \"gpg\"\nverdict = \"allow\"\narguments = \"any\"\ngrants = [\"gpg-agent\"]\n";
         let settings = format!("{level}[policy]\nunlisted = \"allow\"\n{rule}");
-        let mut server = server(&world, &settings, &[("GNUPGHOME", &keys)], StartOptions::default());
+        let mut server = scene.server(&settings, &[("GNUPGHOME", &keys)], StartOptions::default());
         world.file("a", "content");
         let signed = server.bash("gpg --batch --no-autostart --armor --output - --detach-sign a");
         assert!(signed.stdout().contains("BEGIN PGP SIGNATURE"), "{level} {}", signed.text());
         let listed = server.bash("cat ~/.gnupg/private-keys-v1.d/*");
         assert_ne!(listed.field("exit_code").as_deref(), Some("0"), "{level} {}", listed.text());
-        run("gpgconf", &["--homedir", &home, "--kill", "all"]);
-    }
+        scene.run("gpgconf", &["--homedir", &home, "--kill", "all"]);
+    });
 }

@@ -2,6 +2,27 @@
 
 use crate::support::{Inside, Level, everywhere};
 
+/// Uses the system call itself: `mv` would copy where the kernel refuses it.
+const MOVE: &str = "\
+import os, sys
+for top in sys.argv[1:]:
+    for name in 'from', 'to', 'from/directory':
+        os.mkdir(f'{top}/{name}')
+    open(f'{top}/from/file', 'w').close()
+    for name in 'file', 'directory':
+        os.rename(f'{top}/from/{name}', f'{top}/to/{name}')
+    os.link(f'{top}/to/file', f'{top}/from/link')
+";
+
+#[test]
+fn files_move_from_directory_to_directory() {
+    everywhere("", &[], |inside| {
+        inside.world.file("move.py", MOVE);
+        let home = if inside.level == Level::Full { "~" } else { "" };
+        inside.does(&format!("python3 move.py . $TMPDIR {home}"));
+    });
+}
+
 #[test]
 fn git_works() {
     everywhere("", &[], |inside| {

@@ -186,8 +186,11 @@ impl StoredFile {
 
     fn give_back(&self) {
         if !self.removed.swap(true, Ordering::Relaxed) {
-            let _ = std::fs::remove_file(&self.path);
             let bytes = self.bytes.load(Ordering::Relaxed);
+            // The file is made with its first byte.
+            if bytes > 0 {
+                let _ = std::fs::remove_file(&self.path);
+            }
             self.disk.change(|account| account.stored = account.stored.saturating_sub(bytes));
         }
     }

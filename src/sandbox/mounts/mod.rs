@@ -29,7 +29,8 @@ use super::secrets::{Mask, Shows};
 const RUN: &str = "/run";
 
 /// Builds the session's file system. Each step relies on the ones before it. `home` are clones of the overlay over the
-/// home directory: of all of it, and of the parts that other mounts show.
+/// home directory: of all of it, and of the parts that other mounts show. The caller is in the session's namespaces and in
+/// no domain of Landlock.
 pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     calls::make_private().doing(|| "separate the session's mounts from the host's".to_owned())?;
     let mut places = clone_places(profile)?;
@@ -126,7 +127,7 @@ fn above_secrets(profile: &Profile) -> Vec<PathBuf> {
     found
 }
 
-/// Makes paths read-only. The caller is the keeper, or a process of the guard that has entered the keeper's namespaces.
+/// Makes paths read-only. The caller has entered the keeper's namespaces.
 pub fn read_only(paths: &[PathBuf]) -> Result<(), Failure> {
     // A symbolic link cannot be a mount point. The inventory puts it back if a command changes it.
     for path in paths.iter().filter(|path| !path.is_symlink()) {

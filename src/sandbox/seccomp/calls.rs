@@ -1,23 +1,52 @@
 //! The system calls that are refused whatever their arguments, grouped by reason: what such a call does.
 
-pub const REFUSED: &[(&str, &[i64])] = &[
-    (
-        "does file and socket work where no filter sees it",
-        &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register],
-    ),
-    (
-        "reaches into other processes",
-        &[
+/// System calls that are refused for one reason.
+#[derive(Debug)]
+pub struct Refused {
+    /// What such a call does.
+    pub does: &'static str,
+    /// Whether the kernel lets nobody but root do it, outside too.
+    pub only_root: bool,
+    calls: &'static [(&'static str, i64)],
+}
+
+impl Refused {
+    pub fn numbers(&self) -> impl Iterator<Item = i64> {
+        self.calls.iter().map(|(_, number)| *number)
+    }
+
+    /// As the manual calls them: `ptrace`.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.calls.iter().map(|(constant, _)| constant.rsplit("SYS_").next().unwrap_or_default().to_ascii_lowercase())
+    }
+}
+
+/// System calls with the names of their constants.
+macro_rules! calls {
+    ($($(#[$condition:meta])? $call:path),* $(,)?) => { &[$($(#[$condition])? (stringify!($call), $call)),*] };
+}
+
+pub const REFUSED: &[Refused] = &[
+    Refused {
+        does: "does file and socket work where no filter sees it",
+        only_root: false,
+        calls: calls![libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register],
+    },
+    Refused {
+        does: "reaches into other processes",
+        only_root: false,
+        calls: calls![
             libc::SYS_ptrace,
             libc::SYS_process_vm_readv,
             libc::SYS_process_vm_writev,
             libc::SYS_pidfd_getfd,
-            libc::SYS_kcmp,
+            libc::SYS_kcmp
         ],
-    ),
-    (
-        "runs in the kernel or watches it",
-        &[
+    },
+    Refused {
+        does: "runs in the kernel or watches it",
+        only_root: true,
+        calls: calls![
             libc::SYS_bpf,
             libc::SYS_perf_event_open,
             libc::SYS_userfaultfd,
@@ -26,16 +55,18 @@ pub const REFUSED: &[(&str, &[i64])] = &[
             libc::SYS_finit_module,
             libc::SYS_delete_module,
             libc::SYS_kexec_load,
-            libc::SYS_kexec_file_load,
+            libc::SYS_kexec_file_load
         ],
-    ),
-    (
-        "uses the kernel's keys, which are not the session's",
-        &[libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl],
-    ),
-    (
-        "changes what is mounted",
-        &[
+    },
+    Refused {
+        does: "uses the kernel's keys, which are not the session's",
+        only_root: false,
+        calls: calls![libc::SYS_add_key, libc::SYS_request_key, libc::SYS_keyctl],
+    },
+    Refused {
+        does: "changes what is mounted",
+        only_root: true,
+        calls: calls![
             libc::SYS_mount,
             libc::SYS_umount2,
             libc::SYS_pivot_root,
@@ -51,14 +82,19 @@ pub const REFUSED: &[(&str, &[i64])] = &[
             libc::SYS_quotactl,
             libc::SYS_quotactl_fd,
             libc::SYS_swapon,
-            libc::SYS_swapoff,
+            libc::SYS_swapoff
         ],
-    ),
-    ("enters another namespace", &[libc::SYS_setns]),
-    ("opens files by number, past every path", &[libc::SYS_open_by_handle_at]),
-    (
-        "concerns the whole machine",
-        &[
+    },
+    Refused { does: "enters another namespace", only_root: true, calls: calls![libc::SYS_setns] },
+    Refused {
+        does: "opens files by number, past every path",
+        only_root: true,
+        calls: calls![libc::SYS_open_by_handle_at],
+    },
+    Refused {
+        does: "concerns the whole machine",
+        only_root: true,
+        calls: calls![
             libc::SYS_reboot,
             libc::SYS_acct,
             libc::SYS_settimeofday,
@@ -67,9 +103,9 @@ pub const REFUSED: &[(&str, &[i64])] = &[
             #[cfg(target_arch = "x86_64")]
             libc::SYS_iopl,
             #[cfg(target_arch = "x86_64")]
-            libc::SYS_ioperm,
+            libc::SYS_ioperm
         ],
-    ),
+    },
 ];
 
 /// Shared memory, semaphores and queues that have no path. An IPC namespace makes them the session's own; without one they

@@ -9,6 +9,7 @@ use std::os::fd::OwnedFd;
 
 use seccompiler::SeccompCmpOp;
 
+pub use self::calls::{REFUSED, Refused};
 use self::filter::{Condition, Rules, bits, has};
 use super::failure::Failure;
 use super::supervise::supervises_connections;
@@ -97,7 +98,7 @@ fn datagrams(rules: &mut Rules, call: i64) {
 }
 
 fn refuse_always(refused: &mut Rules) {
-    calls::REFUSED.iter().flat_map(|(_, calls)| *calls).for_each(|call| refused.always(*call));
+    REFUSED.iter().flat_map(Refused::numbers).for_each(|call| refused.always(call));
     for flag in NAMESPACES {
         refused.when(libc::SYS_clone, &[(0, has(flag), bits(flag))]);
     }
