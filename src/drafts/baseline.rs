@@ -240,7 +240,8 @@ impl Baseline {
         };
         let mut records = bytes.split(|byte| *byte == 0);
         let looked = records.next().and_then(|record| std::str::from_utf8(record).ok()?.parse::<i64>().ok());
-        let looked = looked.map_or((0, 0), |nanos| (nanos / 1_000_000_000, (nanos % 1_000_000_000) as u32));
+        let looked = looked
+            .map_or((0, 0), |nanos| (nanos / 1_000_000_000, u32::try_from(nanos % 1_000_000_000).unwrap_or_default()));
         let mut known = HashMap::new();
         while let (Some(facts), Some(path)) = (records.next(), records.next()) {
             let (applied, facts) = facts.strip_prefix(b"+").map_or((false, facts), |rest| (true, rest));
@@ -293,7 +294,9 @@ mod tests {
             Original::File(version),
         ];
         let world = tempfile::tempdir().unwrap();
-        let name = |index: usize| PathBuf::from(OsString::from_vec(vec![b'a', 0xff, b'\n', b'0' + index as u8]));
+        let name = |index: usize| {
+            PathBuf::from(OsString::from_vec(vec![b'a', 0xff, b'\n', b'0' + u8::try_from(index).unwrap()]))
+        };
         let entry = |(index, original): (usize, &Original)| {
             (name(index), Known { original: *original, applied: index % 2 == 0 })
         };

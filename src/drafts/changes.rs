@@ -142,7 +142,10 @@ fn is_conflict(entry: &Entry<'_>, original: Original, change: &Change) -> io::Re
         return Ok(!original.is(lower.as_ref()));
     };
     if change.draft.is_some_and(|draft| draft.is_directory()) {
-        return Ok(change.difference.mode && !original.is(lower.as_ref()));
+        // A directory that both sides made has no mode of its own yet: an apply that was killed may have made it.
+        let changed = |mode: u32| lower.is_some_and(|lower| lower.mode != mode);
+        let by_person = matches!(original, Original::Directory { mode, .. } if changed(mode));
+        return Ok(change.difference.mode && by_person);
     }
     // All that is in it goes, so all of it must be as it was.
     let Original::Directory { gone: Some(gone), .. } = original else { return Ok(true) };

@@ -59,7 +59,7 @@ pub fn target(side: Side<'_>, name: &OsStr) -> io::Result<Vec<u8>> {
 }
 
 fn same_bytes(one: &mut File, other: &mut File) -> io::Result<bool> {
-    let (mut left, mut right) = ([0; 64 * 1024], [0; 64 * 1024]);
+    let (mut left, mut right) = (vec![0; 64 * 1024], vec![0; 64 * 1024]);
     loop {
         let count = one.read(&mut left)?;
         if count == 0 {

@@ -191,7 +191,9 @@ fn open_all_the_same(
 
 /// Whether a directory of an upper layer hides the one underneath.
 pub fn is_opaque(directory: impl AsFd) -> bool {
-    fgetxattr(directory, OPAQUE, &mut [0_u8; 1][..]).is_ok()
+    let mut value = [0_u8; 1];
+    // Newer kernels have other values, with other meanings.
+    fgetxattr(directory, OPAQUE, &mut value[..]).is_ok() && value == *b"y"
 }
 
 /// The extended attributes of a file, sorted, without those that belong to the overlay itself.

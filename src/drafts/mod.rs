@@ -3,8 +3,8 @@
 //! 1. [`Work`] is a server's part: it has the overlay mounted over the project and keeps it while the server lives.
 //! 2. [`walk`] compares the upper layer with the person's files, entry by entry. Nothing here trusts what a command may have
 //!    put into the layer: every access goes through a handle of the directory above and follows no symbolic link.
-//! 3. [`Baseline`] remembers what the originals were when the draft began to differ from them.
-//! 4. [`changes`] makes the list of changes from that, and `text.rs` and `diff.rs` show it.
+//! 3. [`baseline`] remembers what the originals were when the draft began to differ from them.
+//! 4. [`mod@changes`] makes the list of changes from that, and `text.rs` and `diff.rs` show it.
 //! 5. [`apply`](fn@apply) and [`discard`](fn@discard) use [`transfer`] to carry files from one side to the other.
 //!
 //! `docs/drafts.md` says what people get, `docs/decisions/drafts.md` why it is built this way.

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::changes::Sides;
-use super::facts::open_file;
-use super::renames::parent_of;
+use super::facts::{Facts, open_file};
+use super::renames::{facts_of, parent_of};
 use super::{Change, Selection};
 use crate::base::protected_names::Names;
 
@@ -57,14 +57,13 @@ impl<'a> Grouping<'a> {
 
 impl Sum {
     fn add(&mut self, change: &Change) {
-        let is_directory = |facts: &super::facts::Facts| facts.is_directory();
         match (change.draft, change.original) {
-            (Some(draft), None) if !is_directory(&draft) => self.added += 1,
+            (Some(draft), None) if !draft.is_directory() => self.added += 1,
             (None, _) => self.deleted += 1,
-            (Some(draft), Some(_)) if !is_directory(&draft) => self.changed += 1,
+            (Some(draft), Some(_)) if !draft.is_directory() => self.changed += 1,
             _ => {}
         }
-        self.bytes += change.draft.filter(|draft| draft.is_file()).map_or(0, |draft| draft.size);
+        self.bytes += change.draft.filter(Facts::is_file).map_or(0, |draft| draft.size);
     }
 }
 
@@ -102,16 +101,13 @@ impl Ignores<'_> {
 }
 
 fn is_directory(sides: &Sides, path: &Path) -> bool {
-    let facts = |root: &std::os::fd::OwnedFd| {
-        let (directory, name) = parent_of(root.as_fd(), path)?;
-        super::facts::Facts::of(&directory, &name).ok().flatten()
-    };
-    facts(&sides.upper).or_else(|| facts(&sides.lower)).is_some_and(|facts| facts.is_directory())
+    let facts = facts_of(sides.upper.as_fd(), path).or_else(|| facts_of(sides.lower.as_fd(), path));
+    facts.is_some_and(|facts| facts.is_directory())
 }
 
 fn rules(sides: &Sides, directory: &Path) -> Option<Gitignore> {
     const LARGEST: u64 = 1 << 20;
-    let read = |root: &std::os::fd::OwnedFd, path: &Path| {
+    let read = |root: &OwnedFd, path: &Path| {
         let (directory, name) = parent_of(root.as_fd(), path)?;
         let mut text = Vec::new();
         File::from(open_file(&directory, &name).ok()?).take(LARGEST).read_to_end(&mut text).ok()?;

@@ -154,7 +154,8 @@ impl Work {
 
     pub fn look_now(&self) {
         let began = Instant::now();
-        for covered in self.covered.locked().iter() {
+        let covered = self.covered.locked();
+        for covered in &*covered {
             let Some(lower) = &covered.lower else { continue };
             if let Err(error) = baseline::look(&covered.draft, lower) {
                 tracing::warn!(%error, project = %covered.draft.project().display(), "the draft cannot be looked at");

@@ -95,7 +95,7 @@ fn what_git_does_is_applied_and_discarded_too() {
         for command in
             ["git clean -fdxq", "git reset -q --hard HEAD~1", "git rm -rq . && git commit -qm none", "rm -rf .git"]
         {
-            let plain = bench.plain_copy();
+            let (before, plain) = (fingerprint(&bench.world.project()), bench.plain_copy());
             bench.run_in(&plain, command);
             let mut server = bench.server(&[]);
             assert_eq!(server.bash(command).field("exit_code").as_deref(), Some("0"), "{command}");
@@ -117,7 +117,7 @@ fn what_git_does_is_applied_and_discarded_too() {
                 let status = bench.person("git status --porcelain");
                 assert_eq!(status, bench.run_in(&plain, "git status --porcelain"), "{command}");
             }
-            bench.restore(prepare, &before);
+            bench.start_again(prepare);
         }
     });
 }

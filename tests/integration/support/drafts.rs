@@ -43,13 +43,16 @@ impl Bench {
         command
     }
 
-    /// A server that works on the draft.
+    /// A server that works on the draft. Its first result has said so, and no later one does.
     pub fn server(&self, arguments: &[&str]) -> Client {
         let arguments: Vec<&str> = ["--draft"].into_iter().chain(arguments.iter().copied()).collect();
         let mut command =
             if self.nobody { self.world.command_by(&user_words(), &arguments) } else { self.world.command(&arguments) };
         command.env("GIT_CONFIG_COUNT", "0");
-        Client::connect(command, StartOptions::default())
+        let mut client = Client::connect(command, StartOptions::default());
+        let first = client.bash("true").ok();
+        assert!(first.contains("this is a draft of the project"), "{first}");
+        client
     }
 
     /// Whether it succeeded, and all that it printed.
@@ -107,13 +110,6 @@ impl Bench {
         );
         self.person(prepare);
         self.run(&["discard"]);
-    }
-
-    /// Puts the project back as it was when `before` was taken.
-    pub fn restore(&self, prepare: &str, before: &BTreeMap<String, String>) {
-        if fingerprint(&self.world.project()) != *before {
-            self.start_again(prepare);
-        }
     }
 }
 
