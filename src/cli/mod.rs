@@ -149,8 +149,9 @@ fn refuse_weak_draft(server: &Server, found: &Enforcement) -> anyhow::Result<()>
     if !server.config().draft || found.level == Level::Full {
         return Ok(());
     }
-    let reasons: String = found.shortfalls.iter().map(|reason| format!("\n{reason}")).collect();
-    let fixes: String = found.fixes().iter().map(|fix| format!("\nfix: {fix}")).collect();
+    let reasons: String = found.shortfalls.iter().flat_map(|reason| ["\n", reason]).collect();
+    let fixes = found.fixes();
+    let fixes: String = fixes.iter().flat_map(|fix| ["\nfix: ", fix]).collect();
     bail!("--draft needs sandbox level full, and this machine reaches level {}{reasons}{fixes}", found.level)
 }
 

@@ -38,12 +38,11 @@ pub fn discard(draft: &Draft, selection: &Selection) -> Result<Discarded, DraftE
     let refused = |failure| DraftError::Refused { project: draft.project().display().to_string(), failure };
     let namespaces = lease.namespaces().map_err(error)?;
     let is_ours = namespaces.is_empty();
-    match &namespaces[..] {
-        [users, mounts] => draft::join(users, mounts).map_err(refused)?,
-        _ => {
-            draft::separate().map_err(refused)?;
-            draft::mount(draft.project(), draft.directory()).map_err(refused)?;
-        }
+    if let [users, mounts] = &namespaces[..] {
+        draft::join(users, mounts).map_err(refused)?;
+    } else {
+        draft::separate().map_err(refused)?;
+        draft::mount(draft.project(), draft.directory()).map_err(refused)?;
     }
     let mut discarded = Discarded::default();
     take_back(draft.project(), &sides, changes, &mut discarded).map_err(error)?;

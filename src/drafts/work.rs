@@ -63,7 +63,7 @@ fn fixes(failure: &Failure) -> String {
         );
     }
     fixes.push("leave --draft out: commands then change the project itself".to_owned());
-    fixes.iter().map(|fix| format!("\nfix: {fix}")).collect()
+    fixes.iter().flat_map(|fix| ["\nfix: ", fix]).collect()
 }
 
 const OTHER_NAMESPACE: &str = "its mounts cannot be entered from here";
