@@ -137,10 +137,15 @@ fn tree(root: &Path, times: bool) -> BTreeMap<String, String> {
     for path in all {
         let facts = path.symlink_metadata().unwrap();
         let name = String::from_utf8_lossy(path.strip_prefix(root).unwrap().as_os_str().as_bytes()).into_owned();
-        let name = if name.contains('\u{fffd}') { format!("{:?}", path.strip_prefix(root).unwrap()) } else { name };
+        let name = if name.contains('\u{fffd}') {
+            path.strip_prefix(root).unwrap().as_os_str().as_bytes().escape_ascii().to_string()
+        } else {
+            name
+        };
         let mut text = format!("{:o} {}:{} ", facts.mode(), facts.uid(), facts.gid());
         if facts.is_symlink() {
-            write!(text, "-> {:?} ", std::fs::read_link(&path).unwrap()).unwrap();
+            let target = std::fs::read_link(&path).unwrap();
+            write!(text, "-> {} ", target.as_os_str().as_bytes().escape_ascii()).unwrap();
         } else if facts.is_file() {
             let first = first_names.entry(facts.ino()).or_insert_with(|| name.clone()).clone();
             write!(text, "{} bytes, {} names, first {first}, ", facts.len(), facts.nlink()).unwrap();
