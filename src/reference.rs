@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::config::options::SETTINGS;
-use crate::config::{DEFAULTS, OptionKind};
+use crate::config::{DEFAULTS, EFFECTS, Effect, OptionKind};
 use crate::tools::TOOLS;
 
 /// `docs/tools.md`.
@@ -32,6 +32,15 @@ pub fn tools() -> String {
     page
 }
 
+const CHANGES: &str = "\n## Changes while the server runs\n\nA server looks at its configuration file at every call, and at \
+    SIGHUP. A file that was changed is read and checked as a whole. If something in it is wrong, nothing of it counts: the \
+    server goes on with the configuration it has, and says why on stderr, in the audit log and in `testudo ps`; \
+    `testudo doctor` says what is wrong with the file. A file that is removed changes nothing; an empty one returns to the \
+    defaults. Flags and environment keep winning over the file. A file that lies in the scope of a session is not read \
+    again, because an agent could have changed it. With the sandbox off, commands can change every file of the person, this \
+    one included. A server that was started in a terminal ends with it; under `nohup` it ignores SIGHUP.\n\n\
+    | takes effect | settings |\n|---|---|\n";
+
 /// `docs/configuration.md`.
 pub fn configuration() -> String {
     let mut page = "# Configuration\n\nGenerated from the code. Flags win over the environment, the environment over the file, \
@@ -49,6 +58,13 @@ pub fn configuration() -> String {
         ));
     }
     page.push_str("| `--config FILE` | `TESTUDO_CONFIG` | – | Read settings from this file |\n");
+    page.push_str(CHANGES);
+    for (when, effect) in [("at the next call", Effect::NextCall), ("at the next start", Effect::NextStart)] {
+        let keys = EFFECTS.iter().filter(|(_, other)| *other == effect);
+        let keys: Vec<String> = keys.map(|(key, _)| format!("`{}`", key.trim_end_matches('.'))).collect();
+        page.push_str(&format!("| {when} | {} |\n", keys.join(", ")));
+    }
+    page.push_str("| in sessions that begin afterwards | everything else: directories, `sandbox`, `env`, … |\n");
     page.push_str(&format!("\n## The file\n\n```toml\n{DEFAULTS}```\n"));
     page
 }

@@ -28,6 +28,15 @@ pub enum Event {
         configuration: Value,
     },
     ServerEnd,
+    /// The configuration file was read again. `changed` names the settings, `configuration` is what counts now.
+    ConfigurationChanged {
+        changed: Vec<String>,
+        configuration: Value,
+    },
+    /// The configuration file has changed and does not count.
+    ConfigurationRefused {
+        reason: String,
+    },
     /// A client has called a tool. Long and secret arguments are replaced by their sizes.
     Call {
         arguments: Map<String, Value>,

@@ -25,4 +25,4 @@ pub use event::{Event, Who};
 pub use line::Entry;
 pub use log::Log;
 pub use settings::Settings;
-pub use store::FILE;
+pub use store::{FILE, size, try_out};

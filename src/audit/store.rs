@@ -48,6 +48,22 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
     all
 }
 
+/// The bytes of all files of the log.
+pub fn size(directory: &Path) -> u64 {
+    files(directory).iter().filter_map(|path| path.metadata().ok()).map(|found| found.len()).sum()
+}
+
+/// Whether the log could be written. Writes nothing.
+pub fn try_out(directory: &Path) -> io::Result<()> {
+    match File::options().append(true).open(directory.join(FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened.map(drop),
+    }
+    // The log will be made below the nearest directory that exists.
+    let existing = directory.ancestors().find(|path| path.exists()).unwrap_or(directory);
+    Ok(rustix::fs::access(existing, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?)
+}
+
 /// All files of the log at one moment, the oldest first, and the head that belongs to them. Writers wait only for the
 /// opening.
 pub fn open_all(directory: &Path) -> io::Result<(Vec<Part>, io::Result<Option<Head>>)> {

@@ -3,6 +3,7 @@
 pub mod identity;
 pub mod invisible;
 pub mod lexical;
+pub mod line_diff;
 pub mod locks;
 pub mod mounts;
 pub mod packed;

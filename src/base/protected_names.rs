@@ -12,12 +12,12 @@ use super::invisible::is_invisible;
 use super::wildcard;
 
 /// Relative paths such as `.claude` or `.git/modules/*/hooks`, ready to be compared with the paths of a project.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Names {
     patterns: Vec<Pattern>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 struct Pattern {
     written: String,
     names: Vec<String>,

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::audit_text::row;
 use super::keyboard::{Key, Keyboard};
-use super::output::{print, print_error};
+use super::output::{print, print_error, reader_has_gone};
 use crate::config::Config;
 use crate::control::servers::{self, News};
 use crate::control::types::{QuestionState, State};
@@ -34,6 +34,8 @@ pub struct ApproveArguments {
 
 /// Who has answered, as the others read it.
 const BY: &str = "testudo approve";
+/// How often it is looked whether anybody still reads.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a question that waits may take to arrive.
 const SHOWN_WITHIN: Duration = Duration::from_secs(5);
 
@@ -70,6 +72,7 @@ pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Resul
     // Questions come from the same stream as answers, so no answer to one that is shown can be missed.
     let mut begun = false;
     let mut news = servers::follow(config.control_dirs.clone(), true);
+    let mut look = tokio::time::interval(LOOK_EVERY);
     loop {
         desk.show_next()?;
         begun |= desk.shown.is_some();
@@ -79,6 +82,8 @@ pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Resul
         tokio::select! {
             // The question was answered before it could be shown.
             () = tokio::time::sleep(SHOWN_WITHIN), if !arguments.wait && !begun => break,
+            // A person who cannot see the questions must not answer them.
+            _ = look.tick() => if reader_has_gone() { break },
             told = news.recv() => match told {
                 Some((remote, News::Told(message))) => desk.told(&remote, &message)?,
                 Some((remote, News::Gone)) => desk.gone(&remote)?,

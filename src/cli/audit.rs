@@ -177,6 +177,20 @@ pub fn row(config: &Config) -> String {
     }
 }
 
+/// The bytes of all files of the log.
+pub fn size(config: &Config) -> u64 {
+    crate::audit::size(&config.state_dir)
+}
+
+/// Why the log cannot be written, and what to do about it: for `doctor`.
+pub fn shortcoming(config: &Config) -> Option<String> {
+    let error = crate::audit::try_out(&config.state_dir).err().filter(|_| config.audit.enabled)?;
+    let directory = config.state_dir.display();
+    Some(format!(
+        "nothing is recorded in the audit log ({directory}: {error}): make the directory writable, or set XDG_STATE_HOME"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::since;

@@ -46,6 +46,11 @@ impl Narrator {
                     set("level")
                 )
             }
+            "configuration_changed" => {
+                let changed = event["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                format!("has read its configuration again: {}", row(&changed.collect::<Vec<_>>().join(", ")))
+            }
+            "configuration_refused" => format!("refuses the changed configuration: {}", text("reason")),
             "server_end" => "ends".to_owned(),
             "call" => format!("{} {}", text("tool"), arguments(&event["arguments"])),
             "verdict" => {

@@ -1,14 +1,17 @@
 //! `testudo doctor`: what this machine can enforce and what is configured, with a fix for each shortcoming.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::json;
 
+use super::advice::advice;
 use super::output::print;
 use super::{approvals, audit, changes, install};
-use crate::config::Config;
+use crate::base::size;
+use crate::config::{Config, ConfigError};
 use crate::control::Control;
-use crate::exec::Shell;
+use crate::exec::{Shell, TreeSize};
 use crate::sandbox::home::State;
 use crate::sandbox::settings::HomeMode;
 use crate::sandbox::{Level, Mode};
@@ -23,14 +26,32 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<ExitCode> {
     }
     let server = super::server(config, None)?;
     let found = server.self_test().await;
-    let holds = holds(server.config(), &found);
+    let config = server.config();
+    let holds = holds(&config, &found);
     if as_json {
-        print(&serde_json::to_string_pretty(&report(server.config(), &found, holds))?)?;
+        print(&serde_json::to_string_pretty(&report(&config, &found, holds))?)?;
     } else {
         print(&enforcement(&server, &found))?;
     }
     server.shut_down().await;
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// For a configuration that cannot be read. A server that runs goes on with the one it has.
+pub fn refused(error: &ConfigError, file: &Path, as_json: bool) -> anyhow::Result<ExitCode> {
+    if as_json {
+        let version = env!("CARGO_PKG_VERSION");
+        let report =
+            json!({ "version": version, "ok": false, "configuration": file, "configuration_error": error.to_string() });
+        print(&serde_json::to_string_pretty(&report)?)?;
+    } else {
+        let mut text = format!("testudo {}\n", env!("CARGO_PKG_VERSION"));
+        text.push_str(&row("configuration", &file.display().to_string()));
+        text.push_str(&row("", &format!("refused: {error}")));
+        text.push_str(&row("", "no server starts with it; servers that run keep the configuration that they have"));
+        print(&text)?;
+    }
+    Ok(ExitCode::FAILURE)
 }
 
 fn holds(config: &Config, found: &Enforcement) -> bool {
@@ -49,6 +70,11 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         "has_project": !config.directories.has_no_project(),
         "stored_output": config.cache_dir,
         "audit_log": audit::row(config),
+        "sizes": {
+            "stored_output": TreeSize::of(&config.cache_dir).bytes,
+            "audit_log": audit::size(config),
+            "home": super::home::bytes(config),
+        },
         "control_socket": Control::try_out(&config.control_dirs).ok(),
         "draft": changes::row(config),
         "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
@@ -64,6 +90,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
         },
         "clients": install::registrations(),
         "approvals": approvals::given(config),
+        "advice": advice(config, found),
     })
 }
 
@@ -73,15 +100,11 @@ fn configuration(config: &Config) -> String {
     let mut text = format!("testudo {}\n", env!("CARGO_PKG_VERSION"));
     text.push_str(&row("configuration", &file));
     text.push_str(&row("project dir", &config.directories.project_dir().display().to_string()));
-    if config.directories.has_no_project() {
-        text.push_str(&row(
-            "",
-            "started in / or in the home directory, so file tools have no project; use --project-dir",
-        ));
-    }
-    text.push_str(&row("stored output", &config.cache_dir.display().to_string()));
+    let stored = size::text(TreeSize::of(&config.cache_dir).bytes);
+    text.push_str(&row("stored output", &format!("{}, {stored}", config.cache_dir.display())));
     text.push_str(&row("control socket", &control(config)));
-    text.push_str(&row("audit log", &audit::row(config)));
+    let recorded = size::text(audit::size(config));
+    text.push_str(&row("audit log", &format!("{}, {recorded}", audit::row(config))));
     text.push_str(&row("draft", &changes::row(config)));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
@@ -89,31 +112,30 @@ fn configuration(config: &Config) -> String {
 }
 
 fn enforcement(server: &Server, found: &Enforcement) -> String {
-    let config = server.config();
+    let config = &server.config();
     let mut text = row("sandbox", &sandbox_in_words(&config.sandbox, Some(found)));
     text.push_str(&row("home", &home(config, found)));
     text.push_str(&row("landlock", &landlock()));
     for finding in &found.findings {
         text.push_str(&format!("  {}  {}\n", if finding.held { "held  " } else { "BROKEN" }, finding.promise));
     }
-    text.extend(advice(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
+    text.extend(reasons_and_fixes(config.sandbox.mode, found).iter().map(|line| format!("{line}\n")));
     let clients = install::registrations();
-    let none = ["none; testudo install --list shows the clients that it can be registered with".to_owned()];
+    let none = ["none".to_owned()];
     for (index, line) in if clients.is_empty() { none.as_slice() } else { &clients }.iter().enumerate() {
         text.push_str(&row(if index == 0 { "clients" } else { "" }, line));
     }
     for (index, line) in approvals::lines(&approvals::given(config)).iter().enumerate() {
         text.push_str(&row(if index == 0 { "approvals" } else { "" }, line));
     }
+    text.extend(advice(config, found).iter().map(|line| row("advice", line)));
     text
 }
 
 fn control(config: &Config) -> String {
     match Control::try_out(&config.control_dirs) {
         Ok(directory) => format!("in {}", directory.display()),
-        Err(reasons) => format!(
-            "none: {reasons}; testudo ps, watch and approve will not find servers; make one of these directories writable"
-        ),
+        Err(reasons) => format!("none: {reasons}"),
     }
 }
 
@@ -146,8 +168,8 @@ fn home(config: &Config, found: &Enforcement) -> String {
 }
 
 fn landlock() -> String {
-    if let Some((shortcoming, fix)) = crate::sandbox::landlock_shortcoming() {
-        return format!("{shortcoming}: {fix}");
+    if let Some((shortcoming, _)) = crate::sandbox::landlock_shortcoming() {
+        return shortcoming;
     }
     match crate::sandbox::landlock_version() {
         version @ ..6 => format!("ABI {version}: signals and abstract sockets are not covered before 6 (Linux 6.12)"),
@@ -156,7 +178,7 @@ fn landlock() -> String {
 }
 
 /// Why the level is not higher, and what to do about it.
-fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
+fn reasons_and_fixes(mode: Mode, found: &Enforcement) -> Vec<String> {
     if mode == Mode::Off {
         return Vec::new();
     }
@@ -167,9 +189,6 @@ fn advice(mode: Mode, found: &Enforcement) -> Vec<String> {
 fn shell(shell: &Shell) -> String {
     match shell {
         Shell::Bash(path) => path.display().to_string(),
-        Shell::Posix(path) => format!(
-            "{} (no /bin/bash here: arrays, [[ ]] and process substitution will not work; install bash)",
-            path.display()
-        ),
+        Shell::Posix(path) => format!("{} (no /bin/bash here)", path.display()),
     }
 }

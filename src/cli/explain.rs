@@ -19,7 +19,7 @@ pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let cwd = &server.config().directories.project_dir();
-    let surroundings = server.surroundings(&server.workplace(&[]));
+    let surroundings = server.setup().basis.surroundings(&server.workplace(&[]));
     let subject = Subject::ShellText { text, cwd, search_path: None };
     let mut judgement = server.gate().judge(&subject, &surroundings);
     if !server.gate().policy().has_sources() {
@@ -31,7 +31,7 @@ pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitC
             }
         }
     }
-    let approvals = approvals::given(server.config());
+    let approvals = approvals::given(&server.config());
     if json {
         print(&serde_json::to_string_pretty(&Explained { judgement: &judgement, approvals: &approvals })?)?;
     } else {

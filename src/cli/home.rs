@@ -49,8 +49,24 @@ pub fn reset(config: &Config, all: bool) -> anyhow::Result<ExitCode> {
 
 /// The line that `doctor` shows for the project's own.
 pub fn size_of(config: &Config) -> String {
-    let layer = HomeLayers::below(&config.state_dir).find(&project(config));
-    format!("{} of {}", size::text(layer.size().bytes), size::text(config.sandbox.limits.home))
+    format!("{} of {}", size::text(bytes(config)), size::text(config.sandbox.limits.home))
+}
+
+/// What the project's own takes on disk.
+pub fn bytes(config: &Config) -> u64 {
+    HomeLayers::below(&config.state_dir).find(&project(config)).size().bytes
+}
+
+/// Says so if the project's own is nearly as large as it may be.
+pub fn fullness(config: &Config) -> Option<String> {
+    let limit = config.sandbox.limits.home;
+    (bytes(config) >= limit / 10 * 9).then(|| {
+        format!(
+            "the private home of this project is nearly full ({}): empty it with testudo home --reset, or raise \
+             sandbox.limits.home",
+            size_of(config)
+        )
+    })
 }
 
 fn project(config: &Config) -> std::path::PathBuf {

@@ -71,6 +71,33 @@ pub fn registrations() -> Vec<String> {
     found.map(|(client, file, state)| format!("{} in {}: {}", client.title, file.display(), in_words(&state))).collect()
 }
 
+/// What is wrong with the registrations, and what to do about it: for `doctor`.
+pub fn shortcomings() -> Vec<String> {
+    let Ok(machine) = machine() else { return Vec::new() };
+    let found = registered(&machine);
+    if found.iter().all(|(_, _, state)| matches!(state, Found::Nothing)) {
+        return vec!["no client starts testudo: testudo install --list shows those on this machine".to_owned()];
+    }
+    let advice = |(client, file, state): &(&Client, PathBuf, Found)| {
+        let (title, name, file) = (client.title, client.name, file.display());
+        match state {
+            Found::Entry(program, _) if is_gone(program) => {
+                Some(format!("{title} starts {program}, which is not there ({file}): run testudo install {name}"))
+            }
+            Found::Other => Some(format!(
+                "{title} has an entry \"testudo\" that starts no program ({file}): remove it, then run testudo install {name}"
+            )),
+            Found::Broken(error) => Some(format!("{title}'s configuration cannot be read: correct it ({error})")),
+            Found::Entry(..) | Found::Nothing => None,
+        }
+    };
+    found.iter().filter_map(advice).collect()
+}
+
+fn is_gone(program: &str) -> bool {
+    Path::new(program).is_absolute() && !Path::new(program).exists()
+}
+
 fn machine() -> anyhow::Result<Machine> {
     Ok(Machine {
         platform: Platform::HERE,
@@ -106,8 +133,7 @@ fn check(options: &[String], machine: &Machine) -> anyhow::Result<()> {
         current_dir: Some(machine.project.clone()),
     };
     let config = config::load(&source).context("the server would not start with these options")?;
-    crate::tools::check_names(&config.tools)
-        .map_err(|reason| anyhow::anyhow!("bad value for --disable-tools: {reason}"))
+    Ok(config.tools.check(&crate::tools::names())?)
 }
 
 /// The options of the server whose value is a path.
@@ -198,8 +224,7 @@ fn in_words(state: &Found) -> String {
         Found::Nothing => "not registered".to_owned(),
         Found::Entry(program, options) => {
             let words: Vec<&str> = [program.as_str()].into_iter().chain(options.iter().map(String::as_str)).collect();
-            let gone = Path::new(program).is_absolute() && !Path::new(program).exists();
-            let fault = if gone { "; the program is not there, run testudo install again" } else { "" };
+            let fault = if is_gone(program) { "; the program is not there, run testudo install again" } else { "" };
             format!("yes: {}{fault}", words.join(" "))
         }
         Found::Other => "an entry \"testudo\" that starts no program".to_owned(),

@@ -1,6 +1,7 @@
 //! What a person types, one file per subcommand. The flags come from [`crate::config::options`], so help, file and
 //! environment agree.
 
+mod advice;
 mod approvals;
 mod approve;
 mod arguments;
@@ -81,11 +82,20 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     arguments.flags.iter().filter(|(flag, _)| flag == TOKEN_FLAG).flat_map(|(_, values)| values).for_each(|token| {
         crate::exec::command_line::hide(TOKEN_FLAG, token);
     });
-    let config = config::load(&Source {
+    let source = Source {
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,
         current_dir: std::env::current_dir().ok(),
-    })?;
+    };
+    let config = match (config::load(&source), &arguments.command) {
+        (Ok(config), _) => config,
+        (Err(error), Command::Doctor { json })
+            if let Some(file) = source.config_file().filter(|file| error.is_in(file)) =>
+        {
+            return doctor::refused(&error, &file, *json);
+        }
+        (Err(error), _) => return Err(error.into()),
+    };
     let transport = config.transport;
     let runtime = || runtime(transport);
     match arguments.command {
@@ -93,7 +103,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
             let work = draft_work(&config)?;
             log::start(&config);
             let runtime = runtime()?;
-            let result = runtime.block_on(serve::run(config, work));
+            let result = runtime.block_on(serve::run(config, source, work));
             // A blocking read of stdin cannot be interrupted. Waiting for it would keep the process alive after a signal.
             runtime.shutdown_background();
             result.map(|()| ExitCode::SUCCESS)
@@ -156,9 +166,6 @@ fn refuse_weak_draft(server: &Server, found: &Enforcement) -> anyhow::Result<()>
 }
 
 fn server(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
-    if let Err(reason) = crate::tools::check_names(&config.tools) {
-        bail!("bad value for --disable-tools: {reason}");
-    }
     Ok(Server::new(config, crate::tools::TOOLS, work)?)
 }
 

@@ -33,6 +33,9 @@ fn server(state: &State) -> String {
         row(&server.project),
         server.sandbox
     );
+    if let Some(reason) = &server.configuration_refused {
+        text.push_str(&format!("  keeps its former configuration: {}\n", row(reason)));
+    }
     for question in &state.questions {
         text.push_str(&format!(
             "  waits for an answer: {} ({} s left; testudo approve)\n",

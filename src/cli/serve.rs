@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::output::print_error;
-use crate::config::{Config, Listen, Transport};
+use crate::config::{Config, Listen, Source, Transport};
 use crate::control::Control;
 use crate::drafts::Work;
 use crate::server::Server;
@@ -13,23 +13,34 @@ use crate::transport::http::Http;
 use crate::transport::signals::Signals;
 use crate::transport::stdio;
 
-pub async fn run(config: Config, work: Option<Work>) -> anyhow::Result<()> {
+pub async fn run(config: Config, source: Source, work: Option<Work>) -> anyhow::Result<()> {
     // Before anything is made that has to be removed again.
     let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
         Transport::Stdio => {
-            let server = start(config, work).await?;
+            let server = start(config, source, work).await?;
             let _control = control(&server);
+            let signals = signals.on_hangup(read_again(&server));
             stdio::serve(server, signals).await
         }
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
-            let server = start(config, work).await?;
+            let server = start(config, source, work).await?;
             let _control = control(&server);
+            let signals = signals.on_hangup(read_again(&server));
             announce(&http);
             http.serve_tools(server, signals).await.context("failed to serve http")
         }
+    }
+}
+
+/// What SIGHUP asks for.
+fn read_again(server: &Arc<Server>) -> impl Fn() + Send + Sync + 'static {
+    let server = server.clone();
+    move || {
+        let server = server.clone();
+        tokio::spawn(async move { server.read_configuration_again().await });
     }
 }
 
@@ -42,12 +53,13 @@ fn control(server: &Arc<Server>) -> Option<Control> {
     opened.ok()
 }
 
-async fn start(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
+async fn start(config: Config, source: Source, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
     let server = super::server(config, work)?;
+    server.follow(source);
     let found = server.self_test().await;
     super::refuse_weak_draft(&server, &found)?;
     server.record_start();
-    let (config, policy) = (server.config(), server.gate().policy());
+    let (config, gate) = (server.config(), server.gate());
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         project = %config.directories.project_dir().display(),
@@ -55,8 +67,8 @@ async fn start(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>
         transport = ?config.transport,
         "testudo serves"
     );
-    if policy.has_sources() {
-        let rules = policy.lines().join("\n  ");
+    if gate.policy().has_sources() {
+        let rules = gate.policy().lines().join("\n  ");
         tracing::info!("the policy in force; the strictest rule that applies wins:\n  {rules}");
     }
     Ok(server)

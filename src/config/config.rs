@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
-use super::{Directories, HttpSettings, LogSettings, ToolSettings};
+use super::{Directories, FileStamp, HttpSettings, LogSettings, ToolSettings};
 use crate::{audit, exec, files, policy, sandbox};
 
 /// What the server runs with. Everything in it has been checked.
@@ -24,6 +24,12 @@ pub struct Config {
     pub audit: audit::Settings,
     /// The configuration file that was read, if there was one.
     pub file: Option<PathBuf>,
+    /// Where that file is, or would be.
+    pub file_place: Option<PathBuf>,
+    /// That file as it was when it was read, or `None` where there was none.
+    pub file_stamp: Option<FileStamp>,
+    /// Every setting as written, merged from all layers.
+    pub written: toml::Table,
     /// Where stored outputs are kept.
     pub cache_dir: PathBuf,
     /// Where is kept what outlives servers: private homes, and approvals that are for good.
@@ -42,7 +48,7 @@ pub struct Config {
 impl Config {
     /// Files that hold what only the operator may know or decide: no command and no file tool may read them.
     pub fn secret_files(&self) -> impl Iterator<Item = &PathBuf> {
-        self.file.iter().chain(&self.http.token_path)
+        self.file_place.iter().chain(&self.http.token_path)
     }
 }
 

@@ -1,8 +1,14 @@
-/// Why the server does not start. Each error names the setting, and the nearest valid name where there is one.
+use std::path::Path;
+
+/// Why the server does not start, or keeps the configuration that it has. Each error names the setting, and the nearest valid name where there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     #[error("failed to read the configuration file {path}: {error}")]
     Unreadable { path: String, error: std::io::Error },
+    #[error(
+        "the configuration file {path} is gone; put it back, or leave an empty file there to return to the defaults"
+    )]
+    Gone { path: String },
     #[error(
         "the configuration file {path} is inside the project {project}, where an agent could change it; move it outside"
     )]
@@ -21,6 +27,19 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// Whether the mistake is in the configuration file.
+    pub fn is_in(&self, file: &Path) -> bool {
+        match self {
+            Self::BadValue { origin, .. } => *origin == file.display().to_string(),
+            Self::CurrentDirectory { .. } => false,
+            Self::Unreadable { .. }
+            | Self::Gone { .. }
+            | Self::InsideProject { .. }
+            | Self::Syntax { .. }
+            | Self::UnknownKey { .. } => true,
+        }
+    }
+
     /// `origin` is a flag, a variable or a file.
     pub(super) fn bad_value(origin: &str, reason: impl Into<String>) -> Self {
         Self::BadValue { origin: origin.to_owned(), reason: reason.into() }

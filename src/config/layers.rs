@@ -68,6 +68,10 @@ impl Layers {
             .map_err(|error| ConfigError::bad_value(origin, error.to_string().trim_end().replace('\n', " ")))
     }
 
+    pub fn into_table(self) -> Table {
+        self.merged
+    }
+
     fn get(&self, key: &str) -> Option<&Value> {
         match key.split_once('.') {
             Some((table, key)) => self.merged.get(table)?.get(key),

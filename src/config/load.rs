@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use super::layers::Layers;
 use super::options::{SETTINGS, TOKEN_VARIABLE};
 use super::written::Written;
-use super::{Config, ConfigError, Directories, Source, Transport};
+use super::{Config, ConfigError, Directories, FileStamp, Source, Transport};
 use crate::base::{private_directory, random};
 use crate::{files, policy, sandbox};
 
@@ -13,6 +13,8 @@ const COMMANDS_WOULD_GET_IN: &str = "the network is on for commands, so a comman
 /// Merges the layers and resolves what they say. See the module for the order.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let file = source.config_file();
+    // Before it is read: a change in between is noticed afterwards.
+    let file_stamp = file.as_deref().and_then(FileStamp::of);
     let mut layers = Layers::defaults();
     if let Some(path) = &file {
         layers.add_file(path)?;
@@ -23,7 +25,8 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
 
     let directories = Directories { roots_stay_within: tables.transport == Transport::Http, ..named.resolve(source)? };
     if let Some(path) = &file {
-        refuse_inside_project(path, &directories)?;
+        let project = (!directories.has_no_project()).then(|| directories.project_dir());
+        refuse_inside(path, project.as_slice())?;
     }
     let mut http = tables.http;
     http.expand_paths(source);
@@ -61,6 +64,9 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
         control_dirs: runtime_dir.into_iter().chain([state_dir.join("run")]).collect(),
         state_dir,
         file,
+        file_place: source.config_path().map(|(path, _)| path),
+        file_stamp,
+        written: layers.into_table(),
         // A command that knew the token could call the server as its client.
         environment: source.environment.iter().filter(|(name, _)| name != TOKEN_VARIABLE).cloned().collect(),
         cwd_roots: cwd_roots(source),
@@ -68,13 +74,26 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     })
 }
 
-/// An agent can write the project. A configuration file in it would let the agent widen its own rights.
-fn refuse_inside_project(path: &Path, directories: &Directories) -> Result<(), ConfigError> {
-    let (real, project) = (path.canonicalize().unwrap_or_else(|_| path.to_owned()), directories.project_dir());
-    if directories.has_no_project() || !real.starts_with(&project) {
-        return Ok(());
+/// For a server that runs with `former`: from the same source, once its file has changed. A file that is gone is refused:
+/// some editors remove a file before they write it again, and a policy must not be lost meanwhile.
+pub fn load_again(source: &Source, former: &Config) -> Result<Config, ConfigError> {
+    match &former.file {
+        Some(path) if source.config_file().is_none() => Err(ConfigError::Gone { path: path.display().to_string() }),
+        _ => load(source),
     }
-    Err(ConfigError::InsideProject { path: path.display().to_string(), project: project.display().to_string() })
+}
+
+/// An agent can write the project. A configuration file in it would let the agent widen its own rights.
+pub fn refuse_inside(path: &Path, directories: &[PathBuf]) -> Result<(), ConfigError> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    // The link to a file decides as well as the file.
+    let link = path.parent().and_then(|parent| parent.canonicalize().ok()).zip(path.file_name());
+    let link = link.map_or_else(|| path.to_owned(), |(parent, name)| parent.join(name));
+    let inside = directories.iter().find(|directory| real.starts_with(directory) || link.starts_with(directory));
+    inside.map_or(Ok(()), |project| {
+        let (path, project) = (path.display().to_string(), project.display().to_string());
+        Err(ConfigError::InsideProject { path, project })
+    })
 }
 
 /// Warnings for options of HTTP that were given to a server on stdio. The file is not warned about: it may well hold

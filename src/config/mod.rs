@@ -13,7 +13,9 @@
 mod config;
 mod directories;
 mod directory_settings;
+mod effect;
 mod error;
+mod file_stamp;
 mod http_settings;
 mod layers;
 mod listen;
@@ -30,10 +32,12 @@ mod written;
 
 pub use config::{Config, Transport};
 pub use directories::{Directories, OfferedRoot};
+pub use effect::{EFFECTS, Effect, changed_keys};
 pub use error::ConfigError;
+pub use file_stamp::FileStamp;
 pub use http_settings::HttpSettings;
 pub use listen::Listen;
-pub use load::load;
+pub use load::{load, load_again, refuse_inside};
 pub use log_settings::{LogFormat, LogLevel, LogSettings};
 pub use option_kind::OptionKind;
 pub use source::Source;

@@ -46,14 +46,19 @@ impl Source {
 
     /// The file to read. A file that was named is returned even if it is missing: that is an error.
     pub fn config_file(&self) -> Option<PathBuf> {
+        let (path, named) = self.config_path()?;
+        (named || path.exists()).then_some(path)
+    }
+
+    /// Where the file is or would be, and whether it was named.
+    pub fn config_path(&self) -> Option<(PathBuf, bool)> {
         let flag = self.flags.iter().find(|(name, _)| name == CONFIG_FLAG).and_then(|(_, values)| values.last());
         let named = flag.map(PathBuf::from).or_else(|| self.variable(CONFIG_VARIABLE).map(PathBuf::from));
         match named {
-            Some(path) => Some(self.expand(path)),
+            Some(path) => Some((self.expand(path), true)),
             None => self
                 .user_dir("XDG_CONFIG_HOME", ".config")
-                .map(|directory| directory.join("testudo/config.toml"))
-                .filter(|path| path.exists()),
+                .map(|directory| (directory.join("testudo/config.toml"), false)),
         }
     }
 }

@@ -1,7 +1,8 @@
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::Toolset;
 use super::one_or_more::one_or_more;
+use super::{ConfigError, Toolset};
+use crate::base::spelling;
 
 /// Which tools are offered: keys at the top of the configuration.
 #[derive(Clone, Debug, Deserialize)]
@@ -15,6 +16,17 @@ pub struct ToolSettings {
 }
 
 impl ToolSettings {
+    /// Refuses `--disable-tools` with a name that no tool has.
+    pub fn check(&self, valid: &[&str]) -> Result<(), ConfigError> {
+        let Some(unknown) = self.disable_tools.iter().find(|name| !valid.contains(&name.as_str())) else {
+            return Ok(());
+        };
+        let near = spelling::nearest(unknown, valid.iter().copied());
+        let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+        let reason = format!("unknown tool {unknown:?}{suggestion} (valid: {})", valid.join(", "));
+        Err(ConfigError::bad_value("--disable-tools", reason))
+    }
+
     /// Whether a tool that belongs to these toolsets is offered.
     pub fn offers(&self, tool: &str, toolsets: &[Toolset]) -> bool {
         let chosen = |toolset: &Toolset| *toolset == Toolset::All || toolsets.contains(toolset);

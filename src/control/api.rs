@@ -136,6 +136,7 @@ pub fn state(server: &Server) -> State {
             sandbox: config.sandbox.mode.to_string(),
             level: server.enforcement().map(|found| found.level.to_string()),
             policy: server.gate().policy().lines(),
+            configuration_refused: server.configuration_refused(),
         },
         clients: clients.iter().map(|client| client_state(client, &commands)).collect(),
         questions: questions(server),

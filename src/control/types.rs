@@ -22,6 +22,9 @@ pub struct ServerState {
     /// Not known before the first command.
     pub level: Option<String>,
     pub policy: Vec<String>,
+    /// Why the configuration file as it is now does not count, if that is so.
+    #[serde(default)]
+    pub configuration_refused: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

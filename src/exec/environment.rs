@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use crate::base::search_path;
 use crate::base::secret_names::looks_secret;
 use crate::base::wildcard;
 
@@ -104,6 +105,9 @@ const SAFE_GIT: [(&str, &str); 3] =
 /// For a policy that allows commands by name: where a rule vouches for git, git runs nothing that a planted repository
 /// names. Settings that are there already are kept.
 pub fn make_git_safe(environment: &mut Vec<(OsString, OsString)>) {
+    if is_git_safe(environment) {
+        return;
+    }
     let set = |environment: &[(OsString, OsString)], name: &str| environment.iter().any(|(known, _)| known == name);
     let pair = |number: usize| [format!("GIT_CONFIG_KEY_{number}"), format!("GIT_CONFIG_VALUE_{number}")];
     // A value that was withheld as a secret ends the list. Otherwise git would refuse to work.
@@ -116,6 +120,18 @@ pub fn make_git_safe(environment: &mut Vec<(OsString, OsString)>) {
         environment.retain(|(name, _)| *name != *key_name && *name != *value_name);
         environment.extend([(key_name.into(), (*key).into()), (value_name.into(), (*value).into())]);
     }
+}
+
+/// Whether the settings are there as the last ones, which count.
+fn is_git_safe(environment: &[(OsString, OsString)]) -> bool {
+    let get = |name: String| search_path::variable(environment, &name)?.to_str();
+    let count: Option<usize> = get("GIT_CONFIG_COUNT".to_owned()).and_then(|count| count.parse().ok());
+    let Some(first) = count.and_then(|count| count.checked_sub(SAFE_GIT.len())) else { return false };
+    SAFE_GIT.iter().enumerate().all(|(number, (key, value))| {
+        let number = first + number;
+        get(format!("GIT_CONFIG_KEY_{number}")) == Some(*key)
+            && get(format!("GIT_CONFIG_VALUE_{number}")) == Some(*value)
+    })
 }
 
 /// In a terminal somebody can answer, so the settings that keep other programs from asking are taken back.

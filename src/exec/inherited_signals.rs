@@ -11,6 +11,11 @@ pub fn unblock_all() {
     }
 }
 
+/// Whether the process has a terminal that controls it. When that is closed, the kernel takes it away and sends SIGHUP.
+pub fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
 /// Whether the server is to survive the end of its terminal, as with `nohup`.
 pub fn hangup_is_ignored() -> bool {
     // SAFETY: without a new action, sigaction only fills in the old one, which is plain data.

@@ -57,7 +57,7 @@ pub use environment::{Settings as EnvironmentSettings, initial as initial_enviro
 pub use file_size_limit::survive_file_size_limit;
 pub use guards::{all_gone as guards_gone, reap_strangers};
 pub use homes::{HomeLayer, HomeLayers, HomeLease};
-pub use inherited_signals::{hangup_is_ignored, unblock_all as unblock_all_signals};
+pub use inherited_signals::{hangup_is_ignored, has_terminal, unblock_all as unblock_all_signals};
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;

@@ -4,6 +4,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{InstallError, Scope};
+use crate::base::line_diff;
 
 /// The new content of a file, before it is written.
 #[derive(Debug)]
@@ -55,7 +56,8 @@ impl Change {
         };
         let (old, new) = (name(self.before.as_ref()), name(self.after.as_ref()));
         let (before, after) = (self.before.as_deref().unwrap_or_default(), self.after.as_deref().unwrap_or_default());
-        similar::TextDiff::from_lines(before, after).unified_diff().context_radius(3).header(&old, &new).to_string()
+        let (text, _) = line_diff::unified(before, after, 3, true, None);
+        if text.is_empty() { text } else { format!("--- {old}\n+++ {new}\n{text}") }
     }
 
     /// A file that held nothing but our entry is not worth a backup.

@@ -30,11 +30,13 @@ pub struct Finding {
     pub only_looks: bool,
 }
 
+/// How a person can be asked where the client cannot ask.
+pub(super) const ANSWER: &str = "keep `testudo approve --wait` open, where a person can answer";
+
 impl Finding {
     /// Something that cannot be understood, or that no rule allows.
     pub(super) fn opaque(what: &str, reason: &str, verdict: Verdict) -> Self {
-        let change =
-            (verdict == Verdict::Ask).then(|| "write it in a simpler form, or have a person approve it".to_owned());
+        let change = (verdict == Verdict::Ask).then(|| format!("write it in a simpler form, or {ANSWER}"));
         Self { change, ..Self::new(what.to_owned(), verdict, reason.to_owned()) }
     }
 
@@ -47,7 +49,7 @@ impl Finding {
     pub(super) fn protected(path: &Path, name: &str) -> Self {
         let what = format!("write {}", path.display());
         let reason = format!("{name} is a protected name: other programs run or trust it outside the sandbox");
-        let change = "a person has to approve it; the names are sandbox.protect in the configuration".to_owned();
+        let change = format!("take the name off sandbox.protect in the configuration, or {ANSWER}");
         Self { change: Some(change), ..Self::new(what, Verdict::Ask, reason) }
     }
 
@@ -57,7 +59,7 @@ impl Finding {
         let reason = if rule.reason.is_empty() { named } else { rule.reason.clone() };
         let change = match rule.verdict {
             Verdict::Allow => None,
-            Verdict::Ask => Some(format!("a person has to approve it, or the rule {} has to go", rule.origin)),
+            Verdict::Ask => Some(format!("remove the rule {}, or {ANSWER}", rule.origin)),
             Verdict::Deny => Some(format!("remove the rule {}", rule.origin)),
         };
         // The rule's own words: an `--allow` of fewer commands would not end this rule.

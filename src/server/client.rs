@@ -1,6 +1,7 @@
 //! A client and its sessions. A session belongs to one client; for every other client it does not exist.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -137,6 +138,11 @@ impl Client {
         self.sessions.locked().values().cloned().collect()
     }
 
+    /// Whether it was ever given the id of a task or of a stored output.
+    pub fn was_given_ids(&self) -> bool {
+        self.ids.any()
+    }
+
     /// The state of the question for its roots.
     pub fn roots(&self) -> &Roots {
         &self.roots
@@ -147,6 +153,15 @@ impl Client {
         let sessions = self.sessions.locked();
         *self.workplace.locked() = Some(workplace.clone());
         sessions.values().for_each(|session| session.move_to(workplace.clone()));
+    }
+
+    /// Called when the server's own directories have changed. Sessions to come begin at the new workplace for the same
+    /// roots; the others stay where they are.
+    pub fn begin_sessions_at(&self, make: impl FnOnce(&[PathBuf]) -> Workplace) {
+        let mut workplace = self.workplace.locked();
+        if let Some(known) = workplace.as_mut() {
+            *known = make(&known.roots);
+        }
     }
 
     /// While the guard lives, the client is not idle.

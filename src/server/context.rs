@@ -9,7 +9,7 @@ use super::questions::{CLIENT, PATIENCE, Question as AskedQuestion};
 use super::{Asker, CallRecord, Client, OpenQuestion, ProgressSink, Server, Session, Settled, Stop, ToolError};
 use crate::audit::Event;
 use crate::base::locks::LockExt;
-use crate::exec::{Denials, Streams, Task};
+use crate::exec::{self, Denials, ShellState, Streams, Task};
 use crate::gate::{Answer, Form, Pending, Permitted, Question, Refusal, Ruling};
 use crate::inventory::Undone;
 use crate::policy::Action;
@@ -81,7 +81,7 @@ impl Context {
     }
 
     async fn ask_gate<A: Action>(&self, session: &Session, action: A, confirm: bool) -> Result<Permitted<A>, Stop> {
-        let surroundings = self.server.surroundings(&session.workplace());
+        let surroundings = session.basis().surroundings(&session.workplace());
         let decided = self.server.gate().decide(action, &surroundings, confirm);
         let verdict = |action: String, approved_before| {
             let (verdict, reason, rule) = (decided.verdict.to_string(), decided.reason.clone(), decided.rule.clone());
@@ -224,6 +224,15 @@ impl Context {
         let Some(other) = self.client.sessions().into_iter().find(|session| session.has(id)) else { return Ok(named) };
         self.used(&other);
         Ok(other)
+    }
+
+    /// Where the next command of a session starts. The policy may have become strict after the session began.
+    pub fn state_of(&self, session: &Session) -> ShellState {
+        let mut state = session.state();
+        if self.server.gate().policy().is_strict() {
+            exec::make_git_safe(&mut state.environment);
+        }
+        state
     }
 
     fn used(&self, session: &Arc<Session>) {

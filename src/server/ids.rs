@@ -15,4 +15,9 @@ impl Ids {
     pub fn output(&self) -> String {
         format!("o{}", self.outputs.fetch_add(1, Ordering::Relaxed) + 1)
     }
+
+    /// Whether any id was given out.
+    pub fn any(&self) -> bool {
+        self.tasks.load(Ordering::Relaxed) + self.outputs.load(Ordering::Relaxed) > 0
+    }
 }

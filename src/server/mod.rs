@@ -1,6 +1,8 @@
 //! The order of things: [`Server::call`] is the whole path of a request, on one screen.
 //!
 //! - Who asks: [`Client`] has [`Session`]s and, from its roots and the flags, a [`Workplace`].
+//! - What the configuration comes to: a [`Setup`], and for each session the [`Basis`] that it began with. [`Reload`] follows
+//!   the file.
 //! - What a tool gets: a [`Context`], to ask for permission ([`Context::permit`]) and to run commands ([`command`]).
 //! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
 //! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
@@ -11,6 +13,7 @@
 
 mod activity;
 mod asker;
+mod basis;
 mod client;
 mod clients;
 pub mod command;
@@ -32,12 +35,14 @@ mod progress;
 mod protected_names;
 mod questions;
 mod record;
+mod reload;
 mod roots;
 mod running_commands;
 mod scope_watch;
 mod secrets;
 mod server;
 mod session;
+mod setup;
 mod spare_keeper;
 mod tasks;
 mod tool_entry;
@@ -46,6 +51,7 @@ mod workplace;
 
 pub use activity::{Activity, RunningCommand};
 pub use asker::{Asker, GivenAnswer, OpenQuestion};
+pub use basis::Basis;
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
@@ -64,10 +70,12 @@ pub use progress::{Progress, ProgressSink};
 pub use protected_names::ProtectedNames;
 pub use questions::{Approver, PATIENCE, Question, Questions, Settled, TooLate};
 pub use record::CallRecord;
+pub use reload::Reload;
 pub use roots::Roots;
 pub use secrets::Secrets;
 pub use server::{CallError, Server};
 pub use session::{Session, StoredOutput};
+pub use setup::{Setup, SetupError};
 pub use spare_keeper::SpareKeeper;
 pub use tasks::Tasks;
 pub use tool_entry::{BoxedRun, Hints, ToolEntry};

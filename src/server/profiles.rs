@@ -29,7 +29,7 @@ pub struct Profiles {
     /// Tool caches, which can only be known by looking at the disk.
     caches: OnceLock<Vec<PathBuf>>,
     secrets: Secrets,
-    homes: Homes,
+    homes: Arc<Homes>,
     /// What was found out last, and when.
     found: Mutex<Option<(Instant, Arc<Enforcement>)>>,
     /// Held while a keeper tries the machine out.
@@ -99,11 +99,22 @@ impl Profiles {
             environment,
             caches: OnceLock::new(),
             secrets: Secrets::new(finder),
-            homes: Homes::new(&config.state_dir),
+            homes: Arc::new(Homes::new(&config.state_dir)),
             found: Mutex::default(),
             trying: tokio::sync::Mutex::default(),
             totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
         }
+    }
+
+    /// For sessions that begin after the settings have changed, beside those that have begun before.
+    pub fn renewed(former: &Self, config: &Config, directory: Option<&Path>) -> Self {
+        let mut new = Self::new(config, directory);
+        // A mount of the home hides what is secret, and sessions share it as long as that is the same.
+        if config.sandbox.reveal == former.settings.reveal {
+            new.homes = former.homes.clone();
+        }
+        new.totals = former.totals.clone();
+        new
     }
 
     /// What all sessions use together.

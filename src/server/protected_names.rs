@@ -24,6 +24,8 @@ pub struct ProtectedNames {
     names: Arc<Names>,
     home: Option<PathBuf>,
     watches: Mutex<HashMap<PathBuf, Arc<Cell>>>,
+    /// Those of sessions that began with other settings. Their commands work in the same directories.
+    former: Option<Arc<Self>>,
 }
 
 type Cell = OnceCell<Arc<ScopeWatch>>;
@@ -41,7 +43,17 @@ impl ProtectedNames {
             names: Arc::new(Names::new(&config.sandbox.protect)),
             home: variable(&config.environment, "HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
             watches: Mutex::default(),
+            former: None,
         }
+    }
+
+    /// For sessions that begin after the settings have changed. The same ones, if what they depend on has not.
+    pub fn renewed(former: &Arc<Self>, config: &Config) -> Arc<Self> {
+        let new = Self::new(config);
+        if (new.mode, &new.names) == (former.mode, &former.names) {
+            return former.clone();
+        }
+        Arc::new(Self { former: Some(former.clone()), ..new })
     }
 
     pub fn names(&self) -> &Arc<Names> {
@@ -109,7 +121,8 @@ impl ProtectedNames {
     /// own.
     fn spans(&self, root: &Path) -> Vec<Span> {
         let overlaps = |watch: &Arc<ScopeWatch>| watch.root().starts_with(root) || root.starts_with(watch.root());
-        self.all().into_iter().filter(overlaps).flat_map(|watch| watch.spans()).collect()
+        let own = self.all().into_iter().filter(overlaps).flat_map(|watch| watch.spans());
+        own.chain(self.former.iter().flat_map(|former| former.spans(root))).collect()
     }
 
     fn cell(&self, root: &Path) -> Arc<Cell> {

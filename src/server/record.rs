@@ -85,7 +85,7 @@ fn shown(name: &str, value: &Value) -> Value {
 
 /// The configuration that a server starts with, as far as it decides what agents may do.
 pub fn configuration(server: &Server) -> Value {
-    let (config, policy) = (server.config(), server.gate().policy());
+    let (config, gate) = (server.config(), server.gate());
     let level = server.enforcement().map(|found| found.level.to_string());
     // Paths need not be text, and JSON is.
     let text = |path: &Path| path.display().to_string();
@@ -97,6 +97,6 @@ pub fn configuration(server: &Server) -> Value {
         "tools": server.tools().iter().map(|entry| entry.name).collect::<Vec<_>>(),
         "sandbox": config.sandbox.mode.to_string(),
         "level": level,
-        "policy": policy.lines(),
+        "policy": gate.policy().lines(),
     })
 }

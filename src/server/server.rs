@@ -1,39 +1,28 @@
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use super::keeper_life::NO_TMP;
-use super::profiles::WorkArea;
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Profiles, ProtectedNames,
-    Questions, Session, SpareKeeper, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Ids, KeeperLife, NameWatch, Notes, Questions, Reload, Session,
+    Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
 use crate::audit::{Event, Log};
-use crate::base::search_path::variable;
+use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
-use crate::config::Config;
+use crate::config::{Config, Source};
 use crate::drafts::Work;
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
-use crate::gate::{Approvals, Gate, Machine, Surroundings};
-use crate::policy::{Policy, RuleError};
-use crate::sandbox::obstacles;
+use crate::gate::{Approvals, Gate};
 
 /// Everything that outlives a single request.
 pub struct Server {
-    config: Config,
-    gate: Gate,
+    setup: Mutex<Arc<Setup>>,
+    table: &'static [ToolEntry],
+    reload: OnceLock<Reload>,
     shell: Shell,
     directory: Arc<ServerDirectory>,
-    tools: Vec<&'static ToolEntry>,
-    initial: Vec<(OsString, OsString)>,
-    /// The initial environment with what a login shell adds, once it was asked.
-    login: tokio::sync::OnceCell<Vec<(OsString, OsString)>>,
-    profiles: Arc<Profiles>,
-    spare: Arc<SpareKeeper>,
-    names: Arc<ProtectedNames>,
     clients: Arc<Clients>,
     /// Approvals that are for good.
     kept: Ledger,
@@ -56,10 +45,9 @@ pub enum CallError {
 }
 
 impl Server {
-    /// `tools` is the table of all tools; the configuration chooses from it. Makes the server's directory and looks for the
-    /// machine's shell; starts nothing.
-    pub fn new(mut config: Config, tools: &'static [ToolEntry], work: Option<Work>) -> Result<Arc<Self>, RuleError> {
-        let policy = Policy::new(&config.policy)?;
+    /// `table` has all tools; the configuration chooses from it. Makes the server's directory and looks for the machine's
+    /// shell; starts nothing.
+    pub fn new(config: Config, table: &'static [ToolEntry], work: Option<Work>) -> Result<Arc<Self>, SetupError> {
         exec::raise_descriptor_limit();
         let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
         let directory = ServerDirectory::open(&config.cache_dir, budget, limits);
@@ -70,41 +58,38 @@ impl Server {
         });
         // The same holds for the directory of the control socket. Where none can be made, the socket says why.
         config.control_dirs.iter().for_each(|directory| drop(exec::make_private(directory)));
-        config.state_dir = config.state_dir.canonicalize().unwrap_or(config.state_dir);
-        let initial = exec::initial_environment(config.environment.clone(), &config.env);
+        let setup = Setup::new(config, table, &directory)?;
+        let config = &setup.config;
         Ok(Arc::new(Self {
-            gate: Gate::new(policy, Machine::new(variable(&initial, "PATH").unwrap_or_default())),
+            audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(config))),
+            setup: Mutex::new(Arc::new(setup)),
+            table,
+            reload: OnceLock::new(),
             shell: Shell::find(),
-            profiles: Arc::new(Profiles::new(&config, directory.path())),
             directory,
-            tools: tools.iter().filter(|entry| config.tools.offers(entry.name, entry.toolsets)).collect(),
-            initial,
-            login: tokio::sync::OnceCell::new(),
-            spare: Arc::default(),
-            names: Arc::new(ProtectedNames::new(&config)),
             clients: Arc::default(),
             kept,
-            audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(&config))),
             activity: Arc::default(),
             questions: Arc::default(),
             work: work.map(Arc::new),
-            config,
         }))
     }
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
-        let tool = self.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
+        self.follow_configuration().await;
+        let setup = self.setup();
+        let tool = setup.tools.iter().find(|entry| entry.name == call.tool).ok_or_else(|| CallError::UnknownTool {
             name: call.tool.clone(),
-            valid: self.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
+            valid: setup.tools.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", "),
         })?;
         tracing::debug!(tool = tool.name, client = call.client.principal(), "call");
         let record = CallRecord::new(&self.audit, &call, tool.name);
         if let Err(reason) = record.begin(&call.arguments).await {
-            return Ok(Err(not_recorded(&reason, &self.config.state_dir).into()));
+            return Ok(Err(not_recorded(&reason, &setup.config.state_dir).into()));
         }
         call.client.roots().ready().await;
-        self.ask_login_shell().await;
+        setup.basis.ask_login_shell(&self.shell, &self.directory).await;
         let _attending = call.client.attend();
         let context = Context::new(self.clone(), call.client, call.progress, call.asker, record);
         let cancelled = async {
@@ -126,71 +111,56 @@ impl Server {
         Ok(result)
     }
 
-    pub fn tools(&self) -> &[&'static ToolEntry] {
-        &self.tools
+    pub fn tools(&self) -> Vec<&'static ToolEntry> {
+        self.setup().tools.clone()
     }
 
     pub fn instructions(&self) -> String {
-        instructions::text(&self.config, &self.workplace(&[]), self.profiles.enforcement_so_far().as_deref())
-    }
-
-    /// Before the first call of a server that was started without a shell: see [`exec::Login`]. The login shell runs in a
-    /// sandbox without a scope, so start-up files that an agent may have written can change nothing.
-    async fn ask_login_shell(&self) {
-        let (server, settings) = (&self.config.environment, &self.config.env);
-        if self.login.initialized() || !exec::login_shell_wanted(server, settings) {
-            return;
-        }
-        let ask = async || {
-            let get = |name: &str| variable(server, name).map(PathBuf::from);
-            let shell = get("SHELL").filter(|shell| shell.is_absolute() && shell.exists());
-            let login = exec::Login {
-                shell: shell.unwrap_or_else(|| self.shell.path().to_owned()),
-                home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
-            };
-            let directory = self.directory.session();
-            let tmp = directory.temporary().ok()?;
-            let area = WorkArea { project: Path::new("/"), scope: &[], tmp, directory: &self.directory };
-            // Not with the project's own home: what a command planted there must not become the server's environment.
-            let plan = self.profiles.plan_without_own_home(area, &self.spare).await.ok()?;
-            let keeper = KeeperLink::launch(plan.profile, plan.masks, plan.home).await.ok()?;
-            Some(login.extend(&keeper, server, settings).await)
-        };
-        self.login.get_or_init(async || ask().await.unwrap_or_else(|| self.initial.clone())).await;
+        let setup = self.setup();
+        let found = setup.basis.profiles.enforcement_so_far();
+        instructions::text(&setup.config, &setup.basis.workplace(&[]), found.as_deref())
     }
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
     pub async fn self_test(&self) -> Arc<Enforcement> {
-        let workplace = self.workplace(&[]);
-        let (project, scope) = (workplace.real_project().await, workplace.directories);
-        let directory = self.directory.session();
-        let found = match directory.temporary() {
-            Ok(tmp) => {
-                let area = WorkArea { project: &project, scope: &scope, tmp, directory: &self.directory };
-                self.profiles.enforcement(area, &self.spare).await
-            }
-            Err(error) => {
-                let reason = format!("{NO_TMP}: {error}");
-                self.profiles.remember(Enforcement::untested(reason, obstacles::TEMPORARY))
-            }
-        };
-        if let Some(reason) = &found.home_shortfall {
-            self.profiles.homes().abandon(reason).await;
-        }
-        self.spare.end();
-        // The level may still rise. What a session needs to know then is looked up when its keeper is made.
-        if found.is_final() {
-            self.names.prepare(scope, found.level);
-        }
-        found
+        self.setup().basis.self_test(&self.directory).await
     }
 
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// What the configuration comes to now.
+    pub fn setup(&self) -> Arc<Setup> {
+        self.setup.locked().clone()
     }
 
-    pub fn gate(&self) -> &Gate {
-        &self.gate
+    pub(super) fn replace_setup(&self, setup: Setup) {
+        *self.setup.locked() = Arc::new(setup);
+    }
+
+    /// From now on the server follows the file of its configuration.
+    pub fn follow(&self, source: Source) {
+        if let Some(reload) = Reload::new(source, &self.config()) {
+            let _ = self.reload.set(reload);
+        }
+    }
+
+    pub(super) fn reload(&self) -> Option<&Reload> {
+        self.reload.get()
+    }
+
+    /// All tools there are.
+    pub(super) fn table(&self) -> &'static [ToolEntry] {
+        self.table
+    }
+
+    pub(super) fn directory(&self) -> &Arc<ServerDirectory> {
+        &self.directory
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        self.setup().config.clone()
+    }
+
+    pub fn gate(&self) -> Arc<Gate> {
+        self.setup().gate.clone()
     }
 
     /// Where a session's command runs.
@@ -199,7 +169,7 @@ impl Server {
             keeper,
             shell: &self.shell,
             directory: session.directory(),
-            settings: &self.config.exec,
+            settings: &session.basis().config.exec,
             nonce: session.nonce(),
             state,
         }
@@ -238,13 +208,13 @@ impl Server {
     }
 
     fn ledgers(&self) -> Vec<PathBuf> {
-        let kept = self.config.state_dir.join(ledger::KEPT);
+        let kept = self.config().state_dir.join(ledger::KEPT);
         self.directory.approvals().into_iter().chain([kept]).collect()
     }
 
     /// What this machine holds, as far as it is known.
     pub fn enforcement(&self) -> Option<Arc<Enforcement>> {
-        self.profiles.enforcement_so_far()
+        self.setup().basis.profiles.enforcement_so_far()
     }
 
     /// Writes into the audit log that a server begins to take calls, and with which configuration.
@@ -254,40 +224,27 @@ impl Server {
         self.audit.record(None, Event::ServerStart { version, pid, configuration });
     }
 
+    /// Writes into the audit log that the configuration has changed.
+    pub(super) fn record_configuration(&self, changed: Vec<String>) {
+        let configuration = record::configuration(self);
+        self.audit.record(None, Event::ConfigurationChanged { changed, configuration });
+    }
+
     /// The workplace of a client with these roots. Roots that cannot be worked on as a draft do not count.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
-        let workplace = Workplace::new(&self.config.directories, roots);
-        let Some(work) = self.work.as_ref().filter(|_| !roots.is_empty()) else { return workplace };
+        let basis = self.setup().basis.clone();
+        let workplace = basis.workplace(roots);
+        let Some(work) = &self.work else { return workplace };
         match work.cover(&workplace.directories) {
             Ok(()) => workplace,
+            Err(error) if roots.is_empty() => {
+                tracing::error!("nothing is in scope: {error}");
+                Workplace { directories: Vec::new(), ..workplace }
+            }
             Err(error) => {
                 tracing::warn!("the roots of the client are ignored: {error}");
-                Workplace::new(&self.config.directories, &[])
+                self.workplace(&[])
             }
-        }
-    }
-
-    /// The environment of a session's first command.
-    pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let mut environment = self.login.get().unwrap_or(&self.initial).clone();
-        if self.gate.policy().is_strict() {
-            exec::make_git_safe(&mut environment);
-        }
-        environment
-    }
-
-    /// What the policy has to know about where commands run.
-    pub fn surroundings(&self, workplace: &Workplace) -> Surroundings {
-        let path = |name: &str| variable(&self.initial, name).map(PathBuf::from).filter(|path| path.is_absolute());
-        Surroundings {
-            project_dir: workplace.project_dir.clone(),
-            home: path("HOME"),
-            writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
-            replaceable: workplace.directories.clone(),
-            overlaid: self.profiles.overlaid(&workplace.project_dir),
-            keeps_approvals: !workplace.contains(&self.config.state_dir),
-            search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
-            protected: self.names.names().clone(),
         }
     }
 
@@ -298,14 +255,14 @@ impl Server {
             notes.add(DRAFT_NOTE.to_owned());
         }
         let directory = Arc::new(self.directory.session());
-        let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
+        let setup = self.setup();
+        let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
         let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone()));
         let equipment = Equipment {
             ids,
-            environment: self.environment(),
-            deny: self.config.files.deny.clone(),
-            profiles: self.profiles.clone(),
-            names: Arc::new(NameWatch::new(self.names.clone(), keepers.clone())),
+            environment: setup.basis.environment(setup.gate.policy()),
+            names: Arc::new(NameWatch::new(setup.basis.names.clone(), keepers.clone())),
+            basis: setup.basis.clone(),
             keepers,
             notes,
             approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
@@ -317,7 +274,7 @@ impl Server {
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
         self.clients.end_all().await;
-        self.spare.end();
+        self.setup().basis.spare.end();
         exec::guards_gone().await;
         if let Some(work) = self.work.clone() {
             let _ = tokio::task::spawn_blocking(move || work.look_now()).await;

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::waiting_shells::WaitingShells;
-use super::{Context, Ids, KeeperLife, NameWatch, Notes, Profiles, Tasks, Workplace, disk_watch};
+use super::{Basis, Context, Ids, KeeperLife, NameWatch, Notes, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
 use crate::exec::{
     KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
 };
-use crate::files::{DenyGlobs, Root, Scope, SeenFiles};
+use crate::files::{Root, Scope, SeenFiles};
 use crate::gate::Approvals;
 use crate::policy::Grant;
 use crate::sandbox::Profile;
@@ -24,11 +24,11 @@ pub struct Session {
     state: Mutex<ShellState>,
     /// Both the scope of the file tools and what commands may write are made from it.
     workplace: Mutex<Workplace>,
-    deny: DenyGlobs,
+    /// The settings that it keeps for its whole life.
+    basis: Arc<Basis>,
     /// Open directories, whether `/tmp` is the session's own in it, and which secrets it denies.
     scope: Mutex<Option<(bool, u64, Scope)>>,
     seen_files: SeenFiles,
-    profiles: Arc<Profiles>,
     keepers: Arc<KeeperLife>,
     names: Arc<NameWatch>,
     notes: Notes,
@@ -46,8 +46,7 @@ pub struct Session {
 pub struct Equipment {
     pub ids: Arc<Ids>,
     pub environment: Vec<(OsString, OsString)>,
-    pub deny: DenyGlobs,
-    pub profiles: Arc<Profiles>,
+    pub basis: Arc<Basis>,
     pub keepers: Arc<KeeperLife>,
     pub names: Arc<NameWatch>,
     pub notes: Notes,
@@ -68,15 +67,14 @@ pub struct StoredOutput {
 
 impl Session {
     pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { ids, environment, deny, profiles, keepers, names, notes, approvals, directory } = equipment;
+        let Equipment { ids, environment, basis, keepers, names, notes, approvals, directory } = equipment;
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
             workplace: Mutex::new(workplace),
-            deny,
+            basis,
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),
-            profiles,
             keepers,
             names,
             notes,
@@ -88,6 +86,10 @@ impl Session {
             directory,
             watching_disk: AtomicBool::new(false),
         }
+    }
+
+    pub fn basis(&self) -> &Arc<Basis> {
+        &self.basis
     }
 
     pub fn nonce(&self) -> &str {
@@ -113,7 +115,7 @@ impl Session {
     pub fn scope(&self) -> Scope {
         let directories = self.workplace.locked().directories.clone();
         let private = Profile::can_have_private_tmp(self.keepers.level(), &directories);
-        let number = self.profiles.secrets().now().number;
+        let number = self.basis.profiles.secrets().now().number;
         let mut scope = self.scope.locked();
         match &*scope {
             Some((known, secrets, scope)) if (*known, *secrets) == (private, number) => scope.clone(),
@@ -127,8 +129,8 @@ impl Session {
             let seen = if private { PathBuf::from("/tmp") } else { tmp.to_owned() };
             roots.extend(Root::named(seen, tmp));
         }
-        let secrets = self.profiles.secrets_for_files(&self.workplace.locked().resolved());
-        let scope = Scope::new(roots, self.deny.clone().and_secrets(secrets));
+        let secrets = self.basis.profiles.secrets_for_files(&self.workplace.locked().resolved());
+        let scope = Scope::new(roots, self.basis.config.files.deny.clone().and_secrets(secrets));
         if !directories.is_empty() {
             return scope;
         }

@@ -13,6 +13,8 @@ pub struct Workplace {
     pub start: PathBuf,
     /// The directories in scope, besides the session's temporary one.
     pub directories: Vec<PathBuf>,
+    /// The client's roots, those included that do not count.
+    pub roots: Vec<PathBuf>,
 }
 
 impl Workplace {
@@ -29,7 +31,8 @@ impl Workplace {
         for (root, reason) in placed.ignored {
             tracing::warn!(root = %root.display(), "this root of the client is ignored: {reason}");
         }
-        Self { project_dir: placed.project_dir, start: placed.start, directories: placed.directories }
+        let (project_dir, start, directories) = (placed.project_dir, placed.start, placed.directories);
+        Self { project_dir, start, directories, roots: roots.to_vec() }
     }
 
     /// The directories with links resolved, for the kernel. One whose file system hangs is left out: commands cannot use

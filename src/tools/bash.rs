@@ -68,7 +68,7 @@ impl Tool for Bash {
                 .into());
         }
         let session = context.session(arguments.session.as_deref())?;
-        let before = session.state();
+        let before = context.state_of(&session);
         let action = RunCommand {
             command: arguments.command.clone(),
             cwd: before.cwd.clone(),

@@ -34,7 +34,7 @@ impl Tool for CreateFile {
 pub async fn create(context: &Context, path: &str, content: String) -> Result<ToolOutput, Stop> {
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || content.clone()).await?;
-    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let (scope, settings, seen) = (session.scope(), file::settings(context, &session), session.clone());
     let text = file::write(&session, permitted, move |permitted| {
         let notes = files::create(permitted, &content, &scope, &settings, seen.seen_files())?;
         let path = permitted.requested.without_dots();

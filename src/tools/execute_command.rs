@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Tool;
 use super::stream_text::complete_text;
 use super::time_limit::{self, time_limit};
+use crate::config::Config;
 use crate::exec::{KeeperError, ShellState, Stdin, Streams};
 use crate::files::{DirectoryError, real_directory};
 use crate::policy::action::RunWords;
@@ -74,10 +75,10 @@ async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, St
         let message = format!("Command \"{program}\" is not allowed, allowed commands: {allowed}");
         return Err(ToolError::new(message).into());
     }
-    let cwd = working_directory(arguments, context).map_err(ToolError::new)?;
     let session = context.session(None)?;
+    let cwd = working_directory(arguments, &session.basis().config).map_err(ToolError::new)?;
     let permitted = context.permit(&session, RunWords { words, cwd: cwd.clone() }).await?;
-    let state = ShellState { cwd, environment: context.server.environment() };
+    let state = ShellState { cwd, environment: session.basis().environment(context.server.gate().policy()) };
     let what = What::Words(&permitted);
     let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
     let limit = time_limit(arguments.timeout_ms, config.exec.timeout).unwrap_or(time_limit::LONGEST);
@@ -101,8 +102,7 @@ async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, St
 
 /// The launch directory, unless the call names another one. That one must exist and, where ALLOWED_CWD_ROOTS names roots,
 /// lie in one of them.
-fn working_directory(arguments: &Arguments, context: &Context) -> Result<PathBuf, String> {
-    let config = context.server.config();
+fn working_directory(arguments: &Arguments, config: &Config) -> Result<PathBuf, String> {
     let launch = &config.directories.launch_dir;
     let Some(written) = &arguments.cwd else { return Ok(launch.clone()) };
     let real = real_directory(&launch.join(written)).map_err(|error| match error {

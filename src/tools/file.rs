@@ -7,20 +7,27 @@ use std::time::Duration;
 
 use super::{Stop, ToolError};
 use crate::base::worker_threads;
-use crate::files::{FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
+use crate::files::{self, FileError, Protected, RequestedPath, SearchFiles, Target, WriteFile};
 use crate::gate::Permitted;
 use crate::server::{Context, Session, answers};
 
 /// A path argument. A relative one starts at the session's cwd. A path on a file system that hangs is refused: whoever
 /// opened it would wait for ever.
-pub async fn requested(context: &Context, session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
-    let home = context.server.config().files.home.as_deref();
+pub async fn requested(session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
+    let home = session.basis().config.files.home.as_deref();
     let requested = RequestedPath::new(path, &session.state().cwd, home)?;
     if answers(&requested.without_dots()).await {
         return Ok(requested);
     }
     Err(ToolError::new(format!("{path}: the file system does not answer"))
         .hint("It is a network or FUSE mount that hangs. Use other paths, or ask the user to mount it again."))
+}
+
+/// The size of a file counts from the call after a change of the configuration, what is out of bounds from a session's
+/// beginning.
+pub fn settings(context: &Context, session: &Session) -> files::Settings {
+    let max_file_size = context.server.config().files.max_file_size;
+    files::Settings { max_file_size, ..session.basis().config.files.clone() }
 }
 
 /// Lines for directories that were left out of a search.
@@ -54,8 +61,8 @@ pub async fn to_write(
     path: &str,
     change: impl FnOnce() -> String,
 ) -> Result<Permitted<WriteFile>, Stop> {
-    let requested = requested(context, session, path).await?;
-    if context.server.config().files.read_only {
+    let requested = requested(session, path).await?;
+    if session.basis().config.files.read_only {
         return Err(FileError::ReadOnly { path: path.to_owned() }.into());
     }
     let scope = session.scope();
@@ -88,7 +95,7 @@ pub async fn to_search(
     session: &Arc<Session>,
     path: Option<&str>,
 ) -> Result<Permitted<SearchFiles>, Stop> {
-    let requested = requested(context, session, path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
+    let requested = requested(session, path.filter(|path| !path.is_empty()).unwrap_or(".")).await?;
     let scope = session.scope();
     let searching = blocking(move || Ok(SearchFiles { handle: scope.find(&requested)?, requested })).await?;
     context.permit(session, searching).await

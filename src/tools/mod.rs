@@ -8,6 +8,7 @@ mod execute_command;
 mod file;
 mod find;
 mod grep;
+mod guide;
 mod run_shell_command;
 mod str_replace;
 mod str_replace_editor;
@@ -21,11 +22,10 @@ mod time_limit;
 mod tool;
 mod view;
 
-use crate::base::spelling;
-use crate::config::ToolSettings;
 use crate::config::Toolset::{Anthropic, Gemini, Standard, Terminal};
 use crate::server::{Context, Hints, Stop, ToolEntry, ToolError, ToolOutput};
 
+pub use guide::guide;
 pub use tool::Tool;
 use tool::entry;
 
@@ -44,6 +44,10 @@ pub static TOOLS: &[ToolEntry] = &[
     entry::<execute_command::ExecuteCommand>(&[Terminal]),
     entry::<run_shell_command::RunShellCommand>(&[Gemini]),
 ];
+
+pub fn names() -> Vec<&'static str> {
+    TOOLS.iter().map(|entry| entry.name).collect()
+}
 
 const LONGEST_COMMAND: usize = 1 << 20;
 
@@ -70,23 +74,14 @@ fn unknown_task(context: &Context, id: &str) -> ToolError {
     let mut known: Vec<String> = sessions.iter().flat_map(|session| session.output_ids()).collect();
     known.extend(sessions.iter().flat_map(|session| session.tasks().ids()));
     let newest = &known[known.len().saturating_sub(MOST_SHOWN)..];
-    let hint = if known.is_empty() {
-        "There are none: this server has no task and no stored output. Some clients start a new server for every call, and \
-         ids do not outlive their server."
+    let hint = if known.is_empty() && !context.client.was_given_ids() {
+        "This server has just started, or the connection is new: it has given out no id yet. Some clients start a new server \
+         for every call, and ids do not outlive their server."
             .to_owned()
+    } else if known.is_empty() {
+        "There are none now: a completed task is forgotten once it is read.".to_owned()
     } else {
         format!("Known: {}.", newest.join(", "))
     };
     ToolError::new(format!("task not found: {id}")).hint(hint)
-}
-
-/// Refuses `--disable-tools` with a name that no tool has.
-pub fn check_names(settings: &ToolSettings) -> Result<(), String> {
-    let valid: Vec<&str> = TOOLS.iter().map(|entry| entry.name).collect();
-    let Some(unknown) = settings.disable_tools.iter().find(|name| !valid.contains(&name.as_str())) else {
-        return Ok(());
-    };
-    let near = spelling::nearest(unknown, valid.iter().copied());
-    let suggestion = near.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
-    Err(format!("unknown tool {unknown:?}{suggestion} (valid: {})", valid.join(", ")))
 }

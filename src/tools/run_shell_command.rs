@@ -58,7 +58,7 @@ impl Tool for RunShellCommand {
         refuse_substitution(&arguments.command)?;
         let session = context.session(None)?;
         let cwd = directory(&arguments, &session)?;
-        let mut environment = context.server.environment();
+        let mut environment = session.basis().environment(context.server.gate().policy());
         let search_path = search_path::variable(&environment, "PATH").map(ToOwned::to_owned);
         let action = RunCommand {
             command: arguments.command,

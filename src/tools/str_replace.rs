@@ -43,7 +43,7 @@ pub async fn replace(context: &Context, path: &str, old: String, new: String, al
     let session = context.session(None)?;
     let change = || format!("replace:\n{old}\nwith:\n{new}");
     let permitted = file::to_write(context, &session, path, change).await?;
-    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let (scope, settings, seen) = (session.scope(), file::settings(context, &session), session.clone());
     let interrupt = Interrupt::never().or_cancelled(context.cancel.clone());
     let text = file::write(&session, permitted, move |permitted| {
         let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files(), interrupt: &interrupt };

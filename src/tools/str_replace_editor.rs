@@ -74,7 +74,7 @@ fn needed<T>(name: &str, command: &str, value: Option<T>) -> Result<T, ToolError
 async fn insert(context: &Context, path: &str, line: i64, text: String) -> Result<ToolOutput, Stop> {
     let session = context.session(None)?;
     let permitted = file::to_write(context, &session, path, || format!("insert after line {line}:\n{text}")).await?;
-    let (scope, settings, seen) = (session.scope(), context.server.config().files.clone(), session.clone());
+    let (scope, settings, seen) = (session.scope(), file::settings(context, &session), session.clone());
     let interrupt = Interrupt::never().or_cancelled(context.cancel.clone());
     let reply = file::write(&session, permitted, move |permitted| {
         let editor = Editor { scope: &scope, settings: &settings, seen: seen.seen_files(), interrupt: &interrupt };

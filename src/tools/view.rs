@@ -38,12 +38,12 @@ impl Tool for View {
 pub async fn view(context: &Context, path: &str, range: Option<&[i64]>) -> Result<ToolOutput, Stop> {
     let looking = range.map(LineRange::parse).transpose()?.map_or(Looking::AtIt, Looking::AtLines);
     let session = context.session(None)?;
-    let requested = file::requested(context, &session, path).await?;
+    let requested = file::requested(&session, path).await?;
     let scope = session.scope();
     let reading = file::blocking(move || Ok(ReadFile { handle: scope.find(&requested)?, requested })).await?;
     let permitted = Arc::new(context.permit(&session, reading).await?);
     let look = |looking| {
-        let (scope, settings) = (session.scope(), context.server.config().files.clone());
+        let (scope, settings) = (session.scope(), file::settings(context, &session));
         let interrupt = Interrupt::never().or_cancelled(context.cancel.clone());
         let (permitted, seen) = (permitted.clone(), session.clone());
         file::blocking(move || files::view(&permitted, looking, &scope, &settings, seen.seen_files(), &interrupt))

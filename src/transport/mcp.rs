@@ -9,13 +9,14 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
     CustomRequest, CustomResult, ErrorCode, Extensions, Implementation, ListPromptsResult, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ServerCapabilities, ServerConfig, ToolAnnotations,
+    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 
 use super::auth::Principal;
 use super::elicitation;
+use super::resources;
 use super::roots;
 use super::sealed_questions::SealedQuestions;
 use crate::server::{Asker, Call, Client, ClientId, ProgressSink, Server, Stop, ToolEntry, ToolError, ToolOutput};
@@ -57,12 +58,12 @@ impl Handler {
 
 impl ServerHandler for Handler {
     fn get_info(&self) -> ServerConfig {
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_resources().build())
             .with_server_info(Implementation::new("testudo", env!("CARGO_PKG_VERSION")).with_title("testudo"))
             .with_instructions(self.server.instructions())
     }
 
-    // This server has no prompts, resources or completions. The SDK would respond with empty lists instead of an error,
+    // This server has no prompts or completions. The SDK would respond with empty lists instead of an error,
     // and a client would believe that the feature exists.
 
     async fn list_prompts(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListPromptsResult, ErrorData> {
@@ -70,7 +71,15 @@ impl ServerHandler for Handler {
     }
 
     async fn list_resources(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListResourcesResult, ErrorData> {
-        Err(no_method("resources/list"))
+        Ok(resources::list())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        resources::read(&self.server, &request.uri).map(Into::into)
     }
 
     async fn list_resource_templates(
@@ -78,7 +87,7 @@ impl ServerHandler for Handler {
         _: Page,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(no_method("resources/templates/list"))
+        Ok(ListResourceTemplatesResult::default())
     }
 
     async fn complete(
@@ -97,7 +106,7 @@ impl ServerHandler for Handler {
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
         let is_known = match method {
-            "tools/call" | "tools/list" => true,
+            "tools/call" | "tools/list" | "resources/list" | "resources/read" | "resources/templates/list" => true,
             "initialize" | "ping" => has_initialize(&context),
             "server/discover" => !has_initialize(&context),
             _ => false,
@@ -115,6 +124,7 @@ impl ServerHandler for Handler {
     }
 
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
+        self.server.follow_configuration().await;
         Ok(ListToolsResult::with_all_items(self.server.tools().iter().map(|entry| tool(entry)).collect()))
     }
 
@@ -179,6 +189,10 @@ fn failure(error: &ToolError) -> CallToolResult {
 const LONGEST_RESULT_KEY: &str = "anthropic/maxResultSizeChars";
 const LONGEST_RESULT: u32 = 200_000;
 
+/// Claude Code shows the model only the names of a server's tools and has it search for the rest, unless a tool says that
+/// it is always needed. A model that does not see `bash` uses the client's own, outside the sandbox.
+const ALWAYS_LOAD_KEY: &str = "anthropic/alwaysLoad";
+
 /// Only a client that sent a progress token gets progress.
 fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
     let token = context.meta.get_progress_token()?;
@@ -196,13 +210,11 @@ fn progress(context: &RequestContext<RoleServer>) -> Option<ProgressSink> {
 fn tool(entry: &ToolEntry) -> rmcp::model::Tool {
     let hints = entry.hints;
     let tool = rmcp::model::Tool::new(entry.name, entry.description, Arc::new((entry.schema)().clone()));
-    let tool = if entry.result_may_be_long {
-        let limit = (LONGEST_RESULT_KEY.to_owned(), LONGEST_RESULT.into());
-        tool.with_meta(MetaObject(std::iter::once(limit).collect()))
-    } else {
-        tool
-    };
-    tool.with_annotations(ToolAnnotations::from_raw(
+    let mut meta = MetaObject(std::iter::once((ALWAYS_LOAD_KEY.to_owned(), true.into())).collect());
+    if entry.result_may_be_long {
+        meta.0.insert(LONGEST_RESULT_KEY.to_owned(), LONGEST_RESULT.into());
+    }
+    tool.with_meta(meta).with_annotations(ToolAnnotations::from_raw(
         Some(entry.title.to_owned()),
         Some(hints.read_only),
         Some(hints.destructive),

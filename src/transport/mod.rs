@@ -2,6 +2,7 @@
 //!
 //! - [`mcp`] translates between the protocol and the server: requests become calls, outputs become results. [`roots`] and
 //!   [`elicitation`] ask the client something; [`sealed_questions`] does so where the client has to call again.
+//!   [`resources`] has the guide for agents.
 //! - [`stdio`] serves one client: [`standard_streams`] opens stdin and stdout, [`line_transport`] reads and writes lines.
 //! - [`http`] serves many. A connection comes in through [`listener`] and [`connections`], which gives it one of the
 //!   [`places`]. A request passes [`origin`], [`auth`], [`in_flight`], [`mcp_endpoint`] and [`request_body`].
@@ -29,6 +30,7 @@ mod own_sessions;
 mod places;
 mod protocol_sessions;
 mod request_body;
+mod resources;
 mod response_id;
 mod roots;
 mod sealed_questions;

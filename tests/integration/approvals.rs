@@ -179,6 +179,8 @@ fn without_anybody_to_ask_the_refusal_names_the_setting() {
     let error = server.bash("touch x").err();
     assert!(error.contains("nobody to ask") && error.contains("--a"), "{error}");
     assert!(error.contains("this client cannot ask; `--allow touch` would permit it"), "{error}");
+    // A client that cannot ask has no person who could approve; the program that asks without it is named.
+    assert!(!error.contains("a person has to approve") && error.contains("`testudo approve --wait`"), "{error}");
     let mut server = world.server(&["--allow", "npm test"]);
     let error = server.bash("npm run build").err();
     assert!(error.contains("this client cannot ask; `--allow 'npm run build'` would permit it"), "{error}");

@@ -58,7 +58,8 @@ fn call_explains_why_a_tool_is_not_offered() {
 #[test]
 fn a_closed_pipe_ends_every_subcommand_quietly() {
     let world = World::new();
-    let rows: [(&[&str], i32); 14] = [
+    world.run(&["call", "bash", "command=true"]);
+    let rows: [(&[&str], i32); 28] = [
         (&["--help"], 0),
         (&["--version"], 0),
         (&["help", "call"], 0),
@@ -73,6 +74,20 @@ fn a_closed_pipe_ends_every_subcommand_quietly() {
         (&["install", "cursor", "--print"], 0),
         (&["completions", "bash"], 0),
         (&["man"], 0),
+        (&["explain", "@safe"], 0),
+        (&["home"], 0),
+        (&["home", "--list"], 0),
+        (&["home", "--reset", "--all"], 0),
+        (&["ps"], 0),
+        (&["ps", "--json"], 0),
+        (&["watch"], 0),
+        (&["watch", "--json"], 0),
+        (&["approve"], 0),
+        (&["approve", "--wait"], 0),
+        (&["audit"], 0),
+        (&["audit", "--json"], 0),
+        (&["audit", "--follow"], 0),
+        (&["audit", "verify"], 0),
     ];
     for (words, code) in rows {
         let (reader, writer) = std::io::pipe().unwrap();
@@ -87,6 +102,13 @@ fn a_closed_pipe_ends_every_subcommand_quietly() {
         let status = world.command(words).stdin(Stdio::null()).stderr(writer).stdout(Stdio::null()).status().unwrap();
         assert!(matches!(status.code(), Some(1 | 2)), "{words:?}: {status:?}");
     }
+}
+
+/// The subcommands that the help lists, so that a new one is tried too.
+fn subcommands(help: &str) -> Vec<String> {
+    let (_, list) = help.split_once("\nCommands:\n").unwrap();
+    let words = list.lines().take_while(|line| line.starts_with("  ")).filter(|line| !line.starts_with("   "));
+    words.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").map(str::to_owned).collect()
 }
 
 #[test]
@@ -107,7 +129,8 @@ fn help_and_version_read_well() {
     assert_eq!(call.matches("\nOptions:\n").count(), 1, "one heading each:\n{call}");
     let (own, server) = call.split_once("\nServer options:\n").unwrap();
     assert!(own.contains("--help") && !own.contains("--timeout") && server.contains("--timeout"), "{call}");
-    for subcommand in ["serve", "call", "explain", "revoke", "doctor", "install", "completions", "man"] {
+    for subcommand in subcommands(&help) {
+        let subcommand = subcommand.as_str();
         let help = out(&world.run(&[subcommand, "--help"]));
         assert_eq!(help.matches("\nOptions:\n").count(), 1, "{subcommand}:\n{help}");
         assert!(help.matches("\nServer options:\n").count() <= 1, "{subcommand}:\n{help}");
@@ -140,6 +163,56 @@ fn doctor_speaks_to_scripts() {
     let weak = world.run(&["doctor", "--config", &text(&file)]);
     assert!(out(&weak).contains("so commands are refused"), "{}{}", out(&weak), err(&weak));
     assert_eq!(weak.status.code(), Some(1));
+}
+
+/// One line of advice for each shortcoming, and none where there is nothing to do.
+#[test]
+fn doctor_advises_about_each_shortcoming() {
+    let world = World::new();
+    let advice = |output: &std::process::Output| -> Vec<String> {
+        out(output).lines().filter_map(|line| Some(line.strip_prefix("advice")?.trim().to_owned())).collect()
+    };
+    let fresh = world.run(&["doctor"]);
+    assert_eq!(advice(&fresh), ["no client starts testudo: testudo install --list shows those on this machine"]);
+    world.run(&["install", "cursor"]);
+    let installed = world.run(&["doctor"]);
+    assert_eq!(advice(&installed), Vec::<String>::new(), "{}", out(&installed));
+
+    let moved = std::fs::read_to_string(world.home().join(".cursor/mcp.json")).unwrap();
+    let moved = moved.replace(env!("CARGO_BIN_EXE_testudo"), "/nowhere/testudo");
+    std::fs::write(world.home().join(".cursor/mcp.json"), moved).unwrap();
+    std::fs::create_dir_all(world.home().join(".gemini")).unwrap();
+    std::fs::write(world.home().join(".gemini/settings.json"), "{").unwrap();
+    // A file where the state directory should be: no audit log, no control socket.
+    std::fs::remove_dir_all(world.home().join(".local")).unwrap();
+    std::fs::write(world.home().join(".local"), "").unwrap();
+    let output = world.command(&["doctor"]).current_dir("/").output().unwrap();
+    let lines = advice(&output);
+    for part in [
+        "name one with --project-dir",
+        "testudo ps, watch and approve will not find servers",
+        "nothing is recorded in the audit log",
+        "Cursor starts /nowhere/testudo, which is not there",
+        "Gemini CLI's configuration cannot be read",
+    ] {
+        assert_eq!(lines.iter().filter(|line| line.contains(part)).count(), 1, "{part}: {}", out(&output));
+    }
+    let json = world.command(&["doctor", "--json"]).current_dir("/").output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(report["advice"].as_array().unwrap().len(), lines.len(), "{report}");
+}
+
+#[test]
+fn doctor_shows_what_is_kept_on_disk() {
+    let world = World::new();
+    world.run(&["call", "bash", "command=head -c 300000 /dev/zero > ~/kept"]);
+    let report: serde_json::Value = serde_json::from_slice(&world.run(&["doctor", "--json"]).stdout).unwrap();
+    assert!(report["sizes"]["audit_log"].as_u64().unwrap() > 0, "{report}");
+    assert!(report["sizes"]["home"].as_u64().unwrap() >= 300_000, "{report}");
+    assert!(report["sizes"]["stored_output"].is_u64(), "{report}");
+    let text = out(&world.run(&["doctor"]));
+    let row = |title: &str| text.lines().find(|line| line.starts_with(title)).unwrap().to_owned();
+    assert!(row("audit log").contains("audit.jsonl, ") && row("stored output").contains(", "), "{text}");
 }
 
 #[test]

@@ -243,6 +243,20 @@ fn tools_that_install_into_the_home_work() {
     });
 }
 
+/// Cargo moves the program from a directory of its own into `bin`, as `uv` moves archives: nothing may look like a second
+/// device. Only as the user who tests: rustup installs cargo where no other user may enter.
+#[test]
+fn cargo_installs_into_the_home() {
+    let mut inside = Inside::new(Level::Full, false, "", &[]);
+    inside.world.file("Cargo.toml", "[package]\nname = \"hello\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+    inside.world.file("src/main.rs", "fn main() { println!(\"installed\"); }\n");
+    let program = env!("CARGO");
+    let tools = Path::new(program).parent().unwrap().display();
+    inside.does(&format!("CARGO_HOME=~/.cargo PATH={tools}:$PATH {program} install --offline --path . 2>&1"));
+    assert_eq!(inside.does("~/.cargo/bin/hello"), "installed\n");
+    assert!(!inside.world.home().join(".cargo").exists());
+}
+
 /// A rule that allows a program means the person's own, and not what a command has put into the layer.
 #[test]
 fn a_program_in_the_layer_is_not_the_one_that_a_rule_allows() {

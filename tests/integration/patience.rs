@@ -140,6 +140,16 @@ fn tools_with_long_results_say_so() {
     assert_eq!(limit("create_file"), Value::Null);
 }
 
+/// A client with tool search would hide them from the model at first.
+#[test]
+fn tools_say_that_they_are_always_needed() {
+    let world = World::new();
+    let tools = world.server(&["--toolset", "all"]).request("tools/list", json!({}))["tools"].clone();
+    for tool in tools.as_array().unwrap() {
+        assert_eq!(tool["_meta"]["anthropic/alwaysLoad"], json!(true), "{}", tool["name"]);
+    }
+}
+
 #[test]
 fn a_message_may_be_twice_as_long_as_the_largest_file() {
     let world = World::new();

@@ -19,6 +19,19 @@ fn read(server: &mut Client, id: &str, arguments: Value) -> String {
     server.call("task_output", all).ok()
 }
 
+/// Some adapters start a server for every call, so an id of the one before is unknown.
+#[test]
+fn a_server_that_has_just_started_says_so_about_an_unknown_id() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    let error = server.call("task_output", json!({"task_id": "o1"})).err();
+    assert!(error.starts_with("task not found: o1") && error.contains("has just started"), "{error}");
+    let id = server.call("bash", json!({"command": "true", "run_in_background": true})).field("task_id").unwrap();
+    server.call("task_output", json!({"task_id": id, "wait_ms": 10_000})).ok();
+    let error = server.call("task_output", json!({"task_id": id})).err();
+    assert!(error.contains("forgotten once it is read") && !error.contains("just started"), "{error}");
+}
+
 #[test]
 fn a_task_runs_is_read_and_is_forgotten_with_its_first_completed_read() {
     let world = World::new();

@@ -1,9 +1,6 @@
 //! A replacement in the style of the file: its line endings, indentation and punctuation.
 
-use std::collections::HashMap;
 use std::ops::Range;
-
-use similar::{Algorithm, DiffTag};
 
 use super::candidate::Candidate;
 use super::difference::Difference;
@@ -11,6 +8,7 @@ use super::lines::{body, ending_of, first_ending, indent_of, split};
 use super::punctuation::FileForms;
 use super::replace::{Fit, Plan, ReplaceRequest};
 use super::splice::{Changes, Splice};
+use crate::base::line_diff;
 
 /// How many lines of the old and the new text are compared. The time for it grows with the square of their number.
 const MOST_COMPARED: usize = 4_000;
@@ -46,18 +44,7 @@ pub fn plan<'a>(text: &[u8], request: &ReplaceRequest<'a>, found: &Candidate) ->
 
 /// The lines of the old text that change, each range with the lines of the new text that take its place.
 fn changed_lines(request: &ReplaceRequest<'_>) -> Vec<(Range<usize>, Range<usize>)> {
-    // Every line gets a number, because long lines take long to compare again and again.
-    let mut numbers: HashMap<&[u8], usize> = HashMap::new();
-    let [old, new] = [request.old, request.new].map(|text| {
-        let number = |line| {
-            let next = numbers.len();
-            *numbers.entry(line).or_insert(next)
-        };
-        split(text.as_bytes()).map(number).collect::<Vec<usize>>()
-    });
-    let changes = similar::capture_diff_slices(Algorithm::Myers, &old, &new);
-    let changes = changes.iter().filter(|op| op.tag() != DiffTag::Equal);
-    changes.map(|op| (op.old_range(), op.new_range())).collect()
+    line_diff::changes(split(request.old.as_bytes()), split(request.new.as_bytes()), None)
 }
 
 /// The differences between the agent's lines and the file's.

@@ -1,10 +1,9 @@
 //! The difference between two versions of a file.
 
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use similar::{DiffTag, TextDiff};
-
+use crate::base::line_diff;
 use crate::files::text::numbered_lines;
 
 /// How many lines of a diff are shown.
@@ -33,10 +32,9 @@ impl Diff {
 
 pub fn between(old: &[u8], new: &[u8]) -> Diff {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
-    let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old.as_ref(), new.as_ref());
-    let changed = diff.ops().iter().filter(|op| op.tag() != DiffTag::Equal);
-    let lines = changed.map(similar::DiffOp::new_range).collect();
-    let whole = diff.unified_diff().context_radius(CONTEXT).missing_newline_hint(false).to_string();
+    let deadline = Some(Instant::now() + PATIENCE);
+    let (whole, changed) = line_diff::unified(&old, &new, CONTEXT, false, deadline);
+    let lines = changed.into_iter().map(|(_, new)| new).collect();
     let mut text: Vec<String> =
         whole.lines().take(MOST_LINES).map(|line| numbered_lines::shown(line.as_bytes())).collect();
     let count = whole.lines().count();

@@ -1,5 +1,6 @@
 //! The verdict on one command by its name and words: what the rules and `ALLOWED_COMMANDS` say.
 
+use super::super::finding::ANSWER;
 use super::super::program::Program;
 use super::super::rule::{Match, Matched, Rule};
 use super::super::safe;
@@ -97,7 +98,7 @@ impl Judge<'_> {
             reason: format!("no rule names `{name}`"),
             change: (verdict > Verdict::Allow).then(|| match command.permit {
                 Some(words) => format!("start with --allow '{words}', or set --unlisted"),
-                None => "set --unlisted, or have a person approve it".to_owned(),
+                None => format!("set --unlisted, or {ANSWER}"),
             }),
             permit: command.permit.map(str::to_owned),
             ..finding

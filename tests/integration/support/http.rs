@@ -176,7 +176,7 @@ impl HttpClient {
             meta["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         }
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        self.post(method, params["name"].as_str(), &message)
+        self.post(method, params["name"].as_str().or(params["uri"].as_str()), &message)
     }
 
     pub fn notify(&self, method: &str, params: Value) {
