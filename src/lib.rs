@@ -13,6 +13,7 @@
 //!   [`server::command`] the path of every command.
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
 //! - [`audit`]: one line for everything that happens, linked so that tampering shows.
+//! - [`drafts`]: what agents changed in a layer over the project, and taking it over or dropping it.
 //! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
 //! - [`files`]: shows, edits, writes and searches the files in scope.
 //! - [`inventory`]: what programs outside the sandbox trust in the scope, compared after commands.
@@ -29,6 +30,7 @@ pub mod cli;
 pub mod config;
 pub mod console;
 pub mod control;
+pub mod drafts;
 pub mod exec;
 pub mod files;
 pub mod gate;

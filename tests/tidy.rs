@@ -123,7 +123,20 @@ fn assert_only_in(modules: &[&str], words: &[&str]) {
 fn few_folders_start_processes_or_open_paths() {
     assert_only_in(&["exec", "keeper"], &["process::Command", "posix_spawn"]);
     assert_only_in(
-        &["files", "install", "exec", "config", "gate", "inventory", "audit", "control", "sandbox", "keeper", "base"],
+        &[
+            "files",
+            "install",
+            "exec",
+            "config",
+            "drafts",
+            "gate",
+            "inventory",
+            "audit",
+            "control",
+            "sandbox",
+            "keeper",
+            "base",
+        ],
         &["std::fs::", "fs::read", "File::open", "rustix::fs::open"],
     );
 }

@@ -13,8 +13,8 @@ Without --server, testudo is measured with its defaults and with --sandbox off.
   --tool NAME                  its tool that runs shell text [bash]
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
   --rounds N                   samples of a short call [300]
-  --only WORD                  only measures whose name contains the word (latency, sandbox, start, idle, output, parallel, sessions, files,
-                               binary)
+  --only WORD                  only measures whose name contains the word (latency, sandbox, start, idle, output, parallel, sessions, drafts,
+                               files, binary)
 
 --tool and --arguments belong to the --server before them.";
 

@@ -1,6 +1,7 @@
 //! The command line: subcommands with their own arguments, and the [server options](server_options) that all of them take.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{FromArgMatches, Subcommand};
 
@@ -70,6 +71,38 @@ pub enum Command {
         #[arg(long, requires = "reset")]
         all: bool,
     },
+    /// List what agents changed in the draft of this project: added, changed, deleted, renamed, modes and links
+    #[command(after_help = "Examples:\n  testudo changes\n  testudo changes --diff src")]
+    Changes {
+        /// Show the content of the changes too
+        #[arg(long)]
+        diff: bool,
+        /// Only these files and directories
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Take changes of the draft over into the project, file by file
+    #[command(
+        after_help = "A file whose original you have changed meanwhile is left out and shown.\n\nExit code: 0 if all was taken \
+                            over, 1 if something was left in the draft.\n\nExamples:\n  testudo apply\n  testudo apply src README.md"
+    )]
+    Apply {
+        /// Overwrite files that have changed meanwhile too
+        #[arg(long)]
+        force: bool,
+        /// Only these files and directories
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Drop changes of the draft: the project is shown again as it is
+    #[command(after_help = "Examples:\n  testudo discard\n  testudo discard src/lib.rs")]
+    Discard {
+        /// Only these files and directories
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// List the drafts of all projects
+    Drafts,
     /// Show the running servers of this user, their clients and sessions, and what runs in them
     Ps {
         /// Print it as JSON

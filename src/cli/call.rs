@@ -14,6 +14,10 @@ use crate::transport::signals::Signals;
 
 pub async fn run(server: Arc<Server>, tool: String, words: &[String]) -> anyhow::Result<ExitCode> {
     refuse_hidden(&server, &tool)?;
+    if server.config().draft {
+        let found = server.self_test().await;
+        super::refuse_weak_draft(&server, &found)?;
+    }
     server.record_start();
     let arguments = arguments(&tool, words)?;
     let cancel = CancellationToken::new();

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::advice::advice;
 use super::output::print;
-use super::{approvals, audit, install};
+use super::{approvals, audit, changes, install};
 use crate::base::size;
 use crate::config::{Config, ConfigError};
 use crate::control::Control;
@@ -24,7 +24,7 @@ pub async fn run(config: Config, as_json: bool) -> anyhow::Result<ExitCode> {
     if !as_json {
         print(&configuration(&config))?;
     }
-    let server = super::server(config)?;
+    let server = super::server(config, None)?;
     let found = server.self_test().await;
     let config = server.config();
     let holds = holds(&config, &found);
@@ -76,6 +76,7 @@ fn report(config: &Config, found: &Enforcement, holds: bool) -> serde_json::Valu
             "home": super::home::bytes(config),
         },
         "control_socket": Control::try_out(&config.control_dirs).ok(),
+        "draft": changes::row(config),
         "shell": match Shell::find() { Shell::Bash(path) | Shell::Posix(path) => path },
         "warnings": config.warnings,
         "sandbox": {
@@ -104,6 +105,7 @@ fn configuration(config: &Config) -> String {
     text.push_str(&row("control socket", &control(config)));
     let recorded = size::text(audit::size(config));
     text.push_str(&row("audit log", &format!("{}, {recorded}", audit::row(config))));
+    text.push_str(&row("draft", &changes::row(config)));
     text.push_str(&row("shell", &shell(&Shell::find())));
     text.extend(config.warnings.iter().map(|warning| row("warning", warning)));
     text

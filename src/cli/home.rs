@@ -96,7 +96,7 @@ fn in_words(size: TreeSize) -> String {
     format!("{}, {} files and directories", size::text(size.bytes), size.files.saturating_sub(1))
 }
 
-fn changed(at: Option<SystemTime>) -> String {
+pub fn changed(at: Option<SystemTime>) -> String {
     let days = at.and_then(|at| at.elapsed().ok()).map_or(0, |age| age.as_secs() / 86_400);
     match days {
         0 => "changed today".to_owned(),

@@ -8,6 +8,7 @@ mod arguments;
 mod audit;
 mod audit_text;
 mod call;
+mod changes;
 mod console;
 mod doctor;
 mod explain;
@@ -30,11 +31,14 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use crate::config::options::TOKEN_FLAG;
 use crate::config::{self, Config, Source};
-use crate::server::Server;
+use crate::drafts::Work;
+use crate::sandbox::settings::WantedLevel;
+use crate::sandbox::{Level, Mode};
+use crate::server::{Enforcement, Server};
 use arguments::Command;
 use output::unless_closed;
 
@@ -101,20 +105,22 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
     let runtime = || runtime(transport);
     match arguments.command {
         Command::Serve => {
+            let work = draft_work(&config)?;
             log::start(&config);
             let runtime = runtime()?;
-            let result = runtime.block_on(serve::run(config, source));
+            let result = runtime.block_on(serve::run(config, source, work));
             // A blocking read of stdin cannot be interrupted. Waiting for it would keep the process alive after a signal.
             runtime.shutdown_background();
             result.map(|()| ExitCode::SUCCESS)
         }
         Command::Call { tool, words } => {
+            let work = draft_work(&config)?;
             log::start_quiet(&config);
-            runtime()?.block_on(call::run(server(config)?, tool, &words))
+            runtime()?.block_on(call::run(server(config, work)?, tool, &words))
         }
         Command::Explain { text, json } => {
             log::start_quiet(&config);
-            explain::run(&server(config)?, &text, json)
+            explain::run(&server(config, None)?, &text, json)
         }
         Command::Revoke { ids, json } => approvals::revoke(&config, &ids, json),
         Command::Ps { json } => {
@@ -130,14 +136,43 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         Command::Audit(arguments) => audit::run(&config, &arguments),
         Command::Home { reset: true, all, .. } => home::reset(&config, all),
         Command::Home { .. } => home::list(&config),
+        Command::Changes { diff, paths } => changes::changes(&config, diff, &paths),
+        Command::Apply { force, paths } => changes::apply(&config, force, &paths),
+        Command::Discard { paths } => changes::discard(&config, &paths),
+        Command::Drafts => changes::list(&config),
         Command::Doctor { json } => runtime()?.block_on(doctor::run(config, json)),
         // Handled above: they need no configuration.
         Command::Install { .. } | Command::Completions { .. } | Command::Man => Ok(ExitCode::SUCCESS),
     }
 }
 
-fn server(config: Config) -> anyhow::Result<Arc<Server>> {
-    Ok(Server::new(config, crate::tools::TOOLS)?)
+/// With `--draft`: moves this process to where the project is a draft. Before it has a second thread.
+fn draft_work(config: &Config) -> anyhow::Result<Option<Work>> {
+    if !config.draft {
+        return Ok(None);
+    }
+    if config.sandbox.mode == Mode::Off || config.sandbox.level == WantedLevel::Landlock {
+        bail!(
+            "--draft needs sandbox level full, and the configuration rules it out\nfix: leave out --sandbox off and \
+             sandbox.level = \"landlock\", or leave out --draft"
+        );
+    }
+    Ok(Some(Work::begin(&config.state_dir, &config.directories.place(&[]).directories)?))
+}
+
+/// A draft below level full would be a promise that nobody keeps.
+fn refuse_weak_draft(server: &Server, found: &Enforcement) -> anyhow::Result<()> {
+    if !server.config().draft || found.level == Level::Full {
+        return Ok(());
+    }
+    let reasons: String = found.shortfalls.iter().flat_map(|reason| ["\n", reason]).collect();
+    let fixes = found.fixes();
+    let fixes: String = fixes.iter().flat_map(|fix| ["\nfix: ", fix]).collect();
+    bail!("--draft needs sandbox level full, and this machine reaches level {}{reasons}{fixes}", found.level)
+}
+
+fn server(config: Config, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
+    Ok(Server::new(config, crate::tools::TOOLS, work)?)
 }
 
 /// How many threads serve the calls of many clients. Work that blocks has threads of its own.

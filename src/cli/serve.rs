@@ -7,25 +7,26 @@ use anyhow::Context;
 use super::output::print_error;
 use crate::config::{Config, Listen, Source, Transport};
 use crate::control::Control;
+use crate::drafts::Work;
 use crate::server::Server;
 use crate::transport::http::Http;
 use crate::transport::signals::Signals;
 use crate::transport::stdio;
 
-pub async fn run(config: Config, source: Source) -> anyhow::Result<()> {
+pub async fn run(config: Config, source: Source, work: Option<Work>) -> anyhow::Result<()> {
     // Before anything is made that has to be removed again.
     let signals = Signals::listen().context("failed to listen for signals")?;
     crate::exec::reap_strangers();
     match config.transport {
         Transport::Stdio => {
-            let server = start(config, source).await?;
+            let server = start(config, source, work).await?;
             let _control = control(&server);
             let signals = signals.on_hangup(read_again(&server));
             stdio::serve(server, signals).await
         }
         Transport::Http => {
             let http = Http::bind(config.http.clone()).await?;
-            let server = start(config, source).await?;
+            let server = start(config, source, work).await?;
             let _control = control(&server);
             let signals = signals.on_hangup(read_again(&server));
             announce(&http);
@@ -52,10 +53,11 @@ fn control(server: &Arc<Server>) -> Option<Control> {
     opened.ok()
 }
 
-async fn start(config: Config, source: Source) -> anyhow::Result<Arc<Server>> {
-    let server = super::server(config)?;
+async fn start(config: Config, source: Source, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
+    let server = super::server(config, work)?;
     server.follow(source);
-    server.self_test().await;
+    let found = server.self_test().await;
+    super::refuse_weak_draft(&server, &found)?;
     server.record_start();
     let (config, gate) = (server.config(), server.gate());
     tracing::info!(

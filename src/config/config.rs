@@ -11,6 +11,8 @@ use crate::{audit, exec, files, network, policy, sandbox};
 pub struct Config {
     pub transport: Transport,
     pub directories: Directories,
+    /// Whether the project is worked on as a draft.
+    pub draft: bool,
     pub tools: ToolSettings,
     pub exec: exec::Settings,
     pub files: files::Settings,

@@ -23,6 +23,7 @@ pub const EFFECTS: &[(&str, Effect)] = &[
     ("max_file_size", Effect::NextCall),
     ("policy.", Effect::NextCall),
     ("transport", Effect::NextStart),
+    ("draft", Effect::NextStart),
     ("http.", Effect::NextStart),
     ("log.", Effect::NextStart),
     ("audit.", Effect::NextStart),

@@ -58,6 +58,7 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     let deny = files::DenyGlobs::new(&named.deny_dir, source.home());
     Ok(Config {
         transport: tables.transport,
+        draft: tables.draft,
         tools,
         exec,
         files: files::Settings {

@@ -194,6 +194,14 @@ pub const SETTINGS: &[Setting] = &[
         help: "Never let commands reach it; wins over --allow-host (may be repeated)",
     },
     Setting {
+        key: "draft",
+        flag: "draft",
+        variable: "TESTUDO_DRAFT",
+        kind: OptionKind::Switch,
+        value: "",
+        help: "Work on a draft of the project: the person's files stay as they are until `testudo apply`",
+    },
+    Setting {
         key: "policy.allow",
         flag: "allow",
         variable: "",

@@ -23,6 +23,7 @@ pub struct Written {
 #[derive(Debug, Deserialize)]
 pub struct Tables {
     pub transport: Transport,
+    pub draft: bool,
     pub sandbox: sandbox::Settings,
     pub network: network::Settings,
     pub env: exec::EnvironmentSettings,

@@ -27,6 +27,7 @@ use crate::keeper::guard::SUBCOMMAND;
 use crate::keeper::protocol::{
     DONE, Excess, Failed, GuardRequest, HomeReport, KeeperRequest, READY, ReaperEvent, Start, Step,
 };
+use crate::sandbox::draft;
 use crate::sandbox::home::State;
 use crate::sandbox::profile::Announced;
 use crate::sandbox::secrets::{self, Mask, Shows, Stamped};
@@ -73,7 +74,8 @@ impl KeeperLink {
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
         // These options keep `Command` on its posix_spawn path, which does not copy this process's page tables. The guard ends
         // by itself when our socket closes.
-        let child = tokio::process::Command::new(OWN_PROGRAM)
+        let mut command = tokio::process::Command::new(OWN_PROGRAM);
+        command
             // Not our own name: `pkill -9 -f testudo` must leave somebody who cleans up.
             .arg0("session-guard")
             .arg(SUBCOMMAND)
@@ -82,11 +84,11 @@ impl KeeperLink {
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::from(theirs))
-            .stdout(Stdio::from(guards))
-            .spawn()
-            .map_err(
-                |error| if Path::new(OWN_PROGRAM).exists() { KeeperError::Launch(error) } else { KeeperError::NoProc },
-            )?;
+            .stdout(Stdio::from(guards));
+        let child = draft::lending(|| command.spawn()).map_err(|error| {
+            if Path::new(OWN_PROGRAM).exists() { KeeperError::Launch(error) } else { KeeperError::NoProc }
+        })?;
+        drop(command);
         let pid = guards::adopt(child);
         let encoded = memory_file(c"profile", &profile.encode()).map_err(KeeperError::Launch)?;
         let namespaces = home.as_ref().map_or(Ok(Vec::new()), |home| home.namespaces()).map_err(KeeperError::Launch)?;

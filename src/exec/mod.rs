@@ -70,6 +70,7 @@ pub use own_network::OwnNetwork;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
 pub use private_socket::{PrivateSocket, make_private};
 pub use process::{Exited, Process};
+pub use remove_tree::remove_tree;
 pub use running::{Ending, Running, Streams};
 pub use server_directory::ServerDirectory;
 pub use session_directory::SessionDirectory;

@@ -14,6 +14,7 @@ pub mod caches;
 mod capabilities;
 pub mod cgroup;
 pub mod cleaning;
+pub mod draft;
 pub mod explain;
 mod failure;
 pub mod home;

@@ -44,7 +44,7 @@ pub fn leave_for_mounts(without: &[PathBuf]) -> Result<(), Failure> {
     unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS).doing(|| "create namespaces for the home".to_owned())
 }
 
-fn unshare(flags: i32) -> io::Result<()> {
+pub fn unshare(flags: i32) -> io::Result<()> {
     // SAFETY: takes no pointers. The process has one thread, so no other thread is left in the old namespaces.
     if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

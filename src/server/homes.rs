@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::base::identity::Identity;
 use crate::base::locks::LockExt;
 use crate::exec::{HomeLayer, HomeLayers, HomeLease};
 use crate::sandbox::home::Home;
@@ -123,6 +124,8 @@ impl Homes {
 fn view(home: &Home, masks: &[Mask]) -> u64 {
     let mut hash = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hash);
+    // The guard of a server that works on a draft cannot enter namespaces that were made outside the draft's.
+    Identity::of(Path::new("/proc/self/ns/user")).hash(&mut hash);
     home.path.hash(&mut hash);
     masks.iter().filter(|mask| mask.at.starts_with(&home.path)).for_each(|mask| mask.hash(&mut hash));
     hash.finish()

@@ -20,14 +20,18 @@ pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>)
          Project directory: {project}\n\
          Scope of file tools: {scope}\n\
          Sandbox: {sandbox}\n\
+         {draft}\
          A command has no terminal and an empty stdin unless `stdin` is given. It is ended after {timeout} s unless \
          `timeout` says otherwise. Start servers, watchers and long builds with `run_in_background` and read them with \
          `task_output`; run programs that ask questions with `pty`. Long output is cut in the result and stays readable \
          with `task_output`: page, tail or grep it instead of running the command again.",
         sandbox = sandbox_in_words(config, found),
+        draft = if config.draft { DRAFT } else { "" },
         timeout = config.exec.timeout,
     )
 }
+
+const DRAFT: &str = "This is a draft: the user's own files stay as they are until the user runs `testudo apply`.\n";
 
 /// What is enforced, for agents and people.
 pub fn sandbox_in_words(config: &Config, found: Option<&Enforcement>) -> String {

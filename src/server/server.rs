@@ -11,6 +11,7 @@ use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
 use crate::config::{Config, Source};
+use crate::drafts::Work;
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
@@ -29,7 +30,13 @@ pub struct Server {
     audit: Arc<Log>,
     activity: Arc<Activity>,
     questions: Arc<Questions>,
+    /// With `--draft`: the drafts that this server works on.
+    work: Option<Arc<Work>>,
 }
+
+const DRAFT_NOTE: &str = "this is a draft of the project: commands and file tools see and change it as usual, and the \
+                          person's files stay as they are until the person runs `testudo apply` (`testudo changes` lists \
+                          what is different)";
 
 /// Why a call got no tool result at all.
 #[derive(Debug, thiserror::Error, Eq, PartialEq)]
@@ -44,7 +51,7 @@ const LONGEST_TOOL_NAME: usize = 100;
 impl Server {
     /// `table` has all tools; the configuration chooses from it. Makes the server's directory and looks for the machine's
     /// shell; starts nothing.
-    pub fn new(config: Config, table: &'static [ToolEntry]) -> Result<Arc<Self>, SetupError> {
+    pub fn new(config: Config, table: &'static [ToolEntry], work: Option<Work>) -> Result<Arc<Self>, SetupError> {
         exec::raise_descriptor_limit();
         let (budget, limits) = (config.exec.output.store_bytes, config.sandbox.limits.disk_limits());
         let directory = ServerDirectory::open(&config.cache_dir, budget, limits);
@@ -68,6 +75,7 @@ impl Server {
             kept,
             activity: Arc::default(),
             questions: Arc::default(),
+            work: work.map(Arc::new),
         }))
     }
 
@@ -102,6 +110,9 @@ impl Server {
             never = cancelled => never,
         };
         follow_up(&context, &mut result).await;
+        if let Some(work) = self.work.clone() {
+            tokio::task::spawn_blocking(move || work.look());
+        }
         context.record.end(&result);
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
@@ -226,14 +237,30 @@ impl Server {
         self.audit.record(None, Event::ConfigurationChanged { changed, configuration });
     }
 
-    /// The workplace of a client with these roots.
+    /// The workplace of a client with these roots. Roots that cannot be worked on as a draft do not count.
     pub fn workplace(&self, roots: &[PathBuf]) -> Workplace {
-        self.setup().basis.workplace(roots)
+        let basis = self.setup().basis.clone();
+        let workplace = basis.workplace(roots);
+        let Some(work) = &self.work else { return workplace };
+        match work.cover(&workplace.directories) {
+            Ok(()) => workplace,
+            Err(error) if roots.is_empty() => {
+                tracing::error!("nothing is in scope: {error}");
+                Workplace { directories: Vec::new(), ..workplace }
+            }
+            Err(error) => {
+                tracing::warn!("the roots of the client are ignored: {error}");
+                self.workplace(&[])
+            }
+        }
     }
 
     /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
         let notes = Notes::default();
+        if self.work.is_some() {
+            notes.add(DRAFT_NOTE.to_owned());
+        }
         let directory = Arc::new(self.directory.session());
         let setup = self.setup();
         let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
@@ -261,6 +288,9 @@ impl Server {
         self.clients.end_all().await;
         self.setup().basis.spare.end();
         exec::guards_gone().await;
+        if let Some(work) = self.work.clone() {
+            let _ = tokio::task::spawn_blocking(move || work.look_now()).await;
+        }
         self.audit.end().await;
         self.directory.remove();
     }

@@ -19,6 +19,8 @@ mod denials;
 mod denials_unfounded;
 mod differential;
 mod documentation;
+mod drafts;
+mod drafts_proof;
 mod execute_command;
 mod file_systems;
 mod find;

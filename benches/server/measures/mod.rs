@@ -2,6 +2,7 @@
 //! next measure still runs.
 
 mod binary;
+mod drafts;
 mod files;
 mod idle;
 mod latency;
@@ -19,7 +20,7 @@ use crate::table::{Figure, Row, Target};
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 10] = [
+const MEASURES: [(&str, Measure); 11] = [
     ("latency", latency::measure),
     ("sandbox", sandbox::measure),
     ("network", network::measure),
@@ -29,6 +30,7 @@ const MEASURES: [(&str, Measure); 10] = [
     ("parallel", parallel::measure),
     ("files", files::measure),
     ("sessions", sessions::measure),
+    ("drafts", drafts::measure),
     ("binary", binary::measure),
 ];
 

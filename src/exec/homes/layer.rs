@@ -31,6 +31,11 @@ impl HomeLayers {
         Self { directory: state_dir.join("homes") }
     }
 
+    /// The layers of drafts. They are kept and shared in the same way.
+    pub fn of_drafts(state_dir: &Path) -> Self {
+        Self { directory: state_dir.join("drafts") }
+    }
+
     /// The layer of a project, which is created if there is none.
     pub fn of(&self, project: &Path) -> io::Result<HomeLayer> {
         let layer = self.find(project);

@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use super::HomeLayer;
 use super::holder::{self, Holder, Namespaces};
 use crate::base::locks::LockExt;
+use crate::sandbox::draft;
 
 /// The right to mount a layer, or to use the mount that another server has made of it. While it or a keeper that got its
 /// lock lives, nobody mounts the layer a second time.
@@ -63,7 +64,8 @@ impl HomeLease {
             Mount::Wanted { _turn: turn }
         } else {
             // Whoever uses it without an entry is about to end.
-            let Some(namespaces) = holder::find(&layer.holders(), view) else { return Ok(None) };
+            let found = draft::with_capabilities(|| holder::find(&layer.holders(), view));
+            let Some(namespaces) = found else { return Ok(None) };
             let holder = Holder::register(&layer.holders(), &namespaces, view).ok();
             Mount::Made { namespaces, _holder: holder }
         };

@@ -96,7 +96,9 @@ fn add_home(profile: &Profile, clones: Vec<OwnedFd>, places: &mut Vec<Place>) ->
     let masked = |path: &PathBuf| {
         profile.secrets.iter().any(|mask| mask.at.starts_with(&home.path) && path.starts_with(&mask.at))
     };
-    let mounted = mounts_in_home(profile).into_iter().filter(|path| !masked(path));
+    // The clone of a writable directory shows what is mounted at or below it. A draft is mounted at the project.
+    let writable = |path: &PathBuf| profile.writable.iter().any(|writable| path.starts_with(writable));
+    let mounted = mounts_in_home(profile).into_iter().filter(|path| !masked(path) && !writable(path));
     let in_home = |mask: &&Mask| mask.at.starts_with(&home.path);
     let shown = profile.secrets.iter().filter(in_home).flat_map(shown_directories);
     for path in mounted.chain(shown) {

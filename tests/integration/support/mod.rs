@@ -3,6 +3,7 @@
 mod client;
 mod corpus;
 mod descriptors;
+pub mod drafts;
 mod http;
 mod http_inside;
 mod inside;
