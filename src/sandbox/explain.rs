@@ -55,7 +55,7 @@ pub fn explain(profile: &Profile, cwd: &Path, stderr: &str) -> Option<String> {
         if let Some(reason) = about_calls(profile, refusal, line) {
             return Some(reason);
         }
-        paths(line, cwd).into_iter().find_map(|path| about(profile, refusal, &path))
+        paths(line, refusal, cwd).into_iter().find_map(|path| about(profile, refusal, &path))
     })
 }
 
@@ -209,11 +209,13 @@ fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Everything in a message that looks like a path: quoted text, and words between spaces, colons and commas.
-fn paths(line: &str, cwd: &Path) -> Vec<PathBuf> {
+/// Everything in a message that looks like a path: quoted text, words between spaces, colons and commas, and what stands
+/// before the refusal (`bash: line 1: name: Read-only file system`).
+fn paths(line: &str, refusal: &str, cwd: &Path) -> Vec<PathBuf> {
     let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
     let words = line.split([' ', ':', ',']).filter(|word| word.contains('/') || word.starts_with('.'));
-    let candidates = quoted.chain(words).map(|text| text.trim_matches(['\'', '"', '`', '(', ')']));
+    let before = line.split(refusal).next().and_then(|before| before.strip_suffix(": ")?.rsplit(": ").next());
+    let candidates = quoted.chain(words).chain(before).map(|text| text.trim_matches(['\'', '"', '`', '(', ')']));
     candidates
         .filter(|text| !text.is_empty() && !text.contains('\0'))
         .map(|text| lexical::normal(&cwd.join(text)))
@@ -270,6 +272,15 @@ mod tests {
         let explained = |read_only| explain(&Profile { read_only, ..base.clone() }, Path::new("/p"), &line).unwrap();
         assert!(explained(true).contains("mode read-only (--sandbox)"));
         assert!(explained(false).contains("no project was named (--project-dir names one); /t can"));
+    }
+
+    #[test]
+    fn a_name_without_a_directory_is_found_before_the_refusal() {
+        let world = tempfile::tempdir().unwrap();
+        let profile = Profile { read_only: true, writable: Vec::new(), ..profile() };
+        let explained = |line| explain(&profile, world.path(), line).unwrap_or_default();
+        assert!(explained("environment: line 1: here: Read-only file system").contains("/here cannot be written"));
+        assert_eq!(explained("Read-only file system"), "");
     }
 
     #[test]

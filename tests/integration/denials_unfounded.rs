@@ -80,6 +80,18 @@ fn limits_say_what_they_are_and_what_to_do() {
 }
 
 #[test]
+fn a_name_without_a_directory_is_explained_too() {
+    everywhere("", &["--sandbox", "read-only"], |inside| {
+        inside.world.file("there", "");
+        inside.give_project_to_user();
+        for command in ["echo x >> here", "echo x >> there"] {
+            let said = inside.bash(command).ok();
+            assert!(said.contains("cannot be written in mode read-only (--sandbox)"), "{command}: {said}");
+        }
+    });
+}
+
+#[test]
 fn a_debugger_says_why_it_can_trace_nothing() {
     everywhere("", &[], |inside| {
         let said = inside.bash("gdb --batch -ex run /bin/true").ok();
