@@ -277,7 +277,8 @@ mod tests {
     #[test]
     fn a_name_without_a_directory_is_found_before_the_refusal() {
         let world = tempfile::tempdir().unwrap();
-        let profile = Profile { read_only: true, writable: Vec::new(), ..profile() };
+        let profile =
+            Profile { read_only: true, writable: Vec::new(), private_tmp: false, tmp: "/t".into(), ..profile() };
         let explained = |line| explain(&profile, world.path(), line).unwrap_or_default();
         assert!(explained("environment: line 1: here: Read-only file system").contains("/here cannot be written"));
         assert_eq!(explained("Read-only file system"), "");
