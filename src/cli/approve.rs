@@ -71,7 +71,7 @@ pub async fn run(config: &Config, arguments: &ApproveArguments) -> anyhow::Resul
     }
     // Questions come from the same stream as answers, so no answer to one that is shown can be missed.
     let mut begun = false;
-    let mut news = servers::follow(config.control_dirs.clone(), true);
+    let mut news = servers::follow(config.control_dirs.clone(), true).await;
     let mut look = tokio::time::interval(LOOK_EVERY);
     loop {
         desk.show_next()?;

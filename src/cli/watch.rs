@@ -48,7 +48,7 @@ pub async fn run(config: &Config, session: Option<&str>, json: bool) -> anyhow::
         last: None,
         pieces,
     };
-    let mut news = servers::follow(config.control_dirs.clone(), false);
+    let mut news = servers::follow(config.control_dirs.clone(), false).await;
     let mut look = tokio::time::interval(std::time::Duration::from_millis(200));
     loop {
         let told = tokio::select! {

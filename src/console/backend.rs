@@ -51,7 +51,7 @@ impl Backend {
         let Self::All { directories, .. } = self else {
             return self.ask_one(viewer, Method::GET, EVENTS, Bytes::new()).await;
         };
-        let mut news = servers::follow(directories.clone(), true);
+        let mut news = servers::follow(directories.clone(), true).await;
         let (teller, response) = Teller::new();
         tokio::spawn(async move {
             loop {

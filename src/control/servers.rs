@@ -49,23 +49,35 @@ pub enum News {
     Gone,
 }
 
-/// Follows all servers, those included that start later. With `approver`, their questions wait for an answer.
-pub fn follow(directories: Vec<PathBuf>, approver: bool) -> mpsc::Receiver<(Remote, News)> {
+/// How long one server may take to say that it is followed.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Follows all servers, those included that start later. With `approver`, their questions wait for an answer: those of the
+/// servers that run now as soon as this returns.
+pub async fn follow(directories: Vec<PathBuf>, approver: bool) -> mpsc::Receiver<(Remote, News)> {
     let (sender, receiver) = mpsc::channel(256);
+    let mut known: HashSet<PathBuf> = HashSet::new();
+    let (gone, mut ended) = mpsc::unbounded_channel::<PathBuf>();
+    let begin = move |path: PathBuf, sender: mpsc::Sender<_>| {
+        let (gone, (followed, begun)) = (gone.clone(), tokio::sync::oneshot::channel());
+        tokio::spawn(async move {
+            follow_one(&Remote::new(path.clone()), approver, &sender, followed).await;
+            let _ = gone.send(path);
+        });
+        begun
+    };
+    for path in sockets(&directories) {
+        known.insert(path.clone());
+        let _ = tokio::time::timeout(PATIENCE, begin(path, sender.clone())).await;
+    }
     tokio::spawn(async move {
-        let mut known: HashSet<PathBuf> = HashSet::new();
-        let (gone, mut ended) = mpsc::unbounded_channel::<PathBuf>();
         while !sender.is_closed() {
             while let Ok(path) = ended.try_recv() {
                 known.remove(&path);
             }
             for path in sockets(&directories) {
                 if known.insert(path.clone()) {
-                    let (sender, gone) = (sender.clone(), gone.clone());
-                    tokio::spawn(async move {
-                        follow_one(&Remote::new(path.clone()), approver, &sender).await;
-                        let _ = gone.send(path);
-                    });
+                    drop(begin(path, sender.clone()));
                 }
             }
             tokio::time::sleep(LOOK_EVERY).await;
@@ -74,9 +86,15 @@ pub fn follow(directories: Vec<PathBuf>, approver: bool) -> mpsc::Receiver<(Remo
     receiver
 }
 
-async fn follow_one(remote: &Remote, approver: bool, sender: &mpsc::Sender<(Remote, News)>) {
+async fn follow_one(
+    remote: &Remote,
+    approver: bool,
+    sender: &mpsc::Sender<(Remote, News)>,
+    followed: tokio::sync::oneshot::Sender<()>,
+) {
     let path = if approver { "/v1/events?approver=1" } else { "/v1/events" };
     let Ok(mut events) = remote.events(path).await else { return };
+    let _ = followed.send(());
     loop {
         tokio::select! {
             message = events.next() => {

@@ -21,7 +21,7 @@ test('a running command is shown with its output, its time and its session, and 
   assert.equal(await output.getByText('more').count(), 0);
   writeFileSync(`${world.project}/go`, '');
   await output.getByText('more').waitFor();
-  await page.getByRole('article', { name: 'Session work' }).getByText('more').waitFor();
+  await page.getByRole('article', { name: 'Session work' }).getByText('more', { exact: true }).waitFor();
   await page.getByText('a try').first().waitFor();
   await until('the time', async () => /[1-9]\.\d s/.test(await page.locator('.detail .elapsed').textContent()));
   await page.getByRole('button', { name: 'Stop' }).click();

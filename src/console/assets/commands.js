@@ -24,7 +24,8 @@ export function show(states) {
   } else reconcile(list, states, { key: ({ server }) => server.id, create: serverCard, update: updateServer });
   const all = states.flatMap((state) => running(state).map((command) => [state.server, command]));
   // The output of a command that has ended stays in sight until another one starts.
-  const next = chosen ? all.find((pair) => chosen.ended && !known.has(keyOf(...pair))) : all[0];
+  const over = !all.some((pair) => keyOf(...pair) === chosen?.key);
+  const next = chosen ? all.find((pair) => over && !known.has(keyOf(...pair))) : all[0];
   known = new Set(all.map((pair) => keyOf(...pair)));
   if (next) choose(...next);
   if (!chosen) showNothing();
@@ -107,7 +108,6 @@ function choose(server, command) {
     setText(status, 'ended');
     stop.disabled = true;
     typing?.remove();
-    if (chosen?.key === keyOf(server, command)) chosen.ended = true;
   };
   const output = new Output(server.id, command.id, { screen, onEnd });
   chosen = { key: keyOf(server, command), output };
