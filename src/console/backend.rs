@@ -22,7 +22,7 @@ pub enum Backend {
     All { directories: Vec<PathBuf>, known: Mutex<HashMap<String, Remote>> },
 }
 
-/// The stream of what happens. Whoever reads it can answer questions.
+/// The stream of what happens. A page that reads it can answer questions.
 const EVENTS: &str = "/v1/events?approver=1";
 
 impl Backend {

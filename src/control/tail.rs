@@ -1,4 +1,4 @@
-//! What a command has printed since the last look, for somebody who looks again and again. A reader that has fallen far
+//! What a command has printed since the last look, for a page that asks again and again. A reader that has fallen far
 //! behind gets the end only, so neither side ever holds more than that.
 
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use crate::server::Answers;
 pub enum Viewer {
     /// The user to whom the server belongs.
     Owner,
-    /// Whoever has the token of this name. Nothing of other principals is there for them.
+    /// A person with the token of this name. They see nothing of other principals.
     Principal(Arc<str>),
 }
 

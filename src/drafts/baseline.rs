@@ -102,7 +102,7 @@ pub fn look(draft: &Draft, lower: &OwnedFd) -> io::Result<Baseline> {
     Ok(after)
 }
 
-/// The originals of these paths are what stands there now: they were `applied`, or are the same in the draft.
+/// The files that are at these paths now become their originals: they were `applied`, or are the same in the draft.
 pub fn renew(draft: &Draft, paths: &[(PathBuf, Option<Facts>)], applied: bool) -> io::Result<()> {
     if paths.is_empty() {
         return Ok(());

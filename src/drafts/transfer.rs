@@ -37,7 +37,7 @@ pub struct Transfer {
 pub enum NotPlaced {
     /// It was changed while it was read, several times.
     Restless,
-    /// What stands in its place is not what it was.
+    /// Another file has taken the place of the original.
     Overtaken,
     /// A socket or a device.
     Special,

@@ -34,7 +34,7 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
         .collect()
 }
 
-/// Its draft is kept beside the project, not in the home of whoever runs the benchmark.
+/// Its draft is kept beside the project, not in the home of the person who runs the benchmark.
 fn variant(ours: &Subject, scratch: &Path, draft: bool) -> Subject {
     let state = format!("XDG_STATE_HOME={}", scratch.join("state").display());
     let mut words = vec!["env".to_owned(), state];
