@@ -28,6 +28,7 @@ const FILES: &[(&str, &str, &str)] = files! {
     "commands.js" SCRIPT,
     "dom.js" SCRIPT,
     "history.js" SCRIPT,
+    "hosts.js" SCRIPT,
     "icon.svg" PICTURE,
     "layout.css" STYLE,
     "login.js" SCRIPT,

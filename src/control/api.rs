@@ -11,13 +11,13 @@ use axum::{Extension, Router};
 use serde::Serialize;
 
 use super::types::{
-    AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
-    SessionState, State,
+    AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, HostState, OutputPart, Problem, QuestionState,
+    ServerState, SessionState, State,
 };
 use super::{Viewer, events, output_events, tail, typing};
 use crate::base::worker_threads;
 use crate::exec::Streams;
-use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
+use crate::server::{Client, Connections, Question, RunningCommand, SeenHost, Server, Session, TooLate};
 
 /// The most bytes of one part of a stored output.
 const LARGEST_PART: usize = 1 << 20;
@@ -179,6 +179,7 @@ fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientStat
             commands: running.map(|command| command_state(command)).collect(),
             ended: ended.collect(),
             outputs: session.output_ids(),
+            hosts: session.hosts().map(|hosts| host_states(hosts.connections())).unwrap_or_default(),
         }
     };
     ClientState {
@@ -187,6 +188,14 @@ fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientStat
         name: client.name(),
         sessions: client.named_sessions().iter().map(session).collect(),
     }
+}
+
+fn host_states(connections: &Connections) -> Vec<HostState> {
+    let state = |seen| {
+        let SeenHost { host, port, open, ended, refused, reason, sent, received } = seen;
+        HostState { host, port, open, ended, refused, reason, sent, received }
+    };
+    connections.hosts().into_iter().map(state).collect()
 }
 
 fn command_state(command: &RunningCommand) -> CommandState {

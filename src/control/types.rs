@@ -48,6 +48,25 @@ pub struct SessionState {
     pub ended: Vec<EndedTask>,
     /// The ids of stored outputs.
     pub outputs: Vec<String>,
+    /// The hosts that its commands connected to through the proxy; the one that was used last comes first.
+    #[serde(default)]
+    pub hosts: Vec<HostState>,
+}
+
+/// A host that commands have connected to, or wanted to.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct HostState {
+    pub host: String,
+    pub port: u16,
+    /// How many connections are open, have ended, and were refused.
+    pub open: usize,
+    pub ended: u64,
+    pub refused: u64,
+    /// Why the last one was refused or failed.
+    pub reason: Option<String>,
+    /// Bytes to the host and from it.
+    pub sent: u64,
+    pub received: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -83,13 +83,16 @@ impl Proxy {
             Wanted::Tunnel { target, speaks, .. } => (target.clone(), *speaks),
             Wanted::Forward { request, .. } => (request.target.clone(), Speaks::Http),
         };
-        let traffic = Traffic::default();
+        let traffic = Arc::new(Traffic::default());
         let reached = tokio::select! {
             reached = self.reach(&target) => reached,
             () = hung_up(&client) => return,
         };
         let result = match reached {
-            Ok(mut host) => connected(wanted, &mut client, &mut host, &traffic).await,
+            Ok(mut host) => {
+                (self.doorman.opened)(&target, &traffic);
+                connected(wanted, &mut client, &mut host, &traffic).await
+            }
             Err(refusal) => {
                 // The report comes first: the command may end as soon as it has its answer.
                 self.report(&target, Some(&refusal), &traffic, begun);

@@ -10,7 +10,8 @@
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
-//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`PublishedPorts`] shows their servers.
+//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`Connections`] lists what
+//!   they reached, [`PublishedPorts`] shows their servers.
 
 mod activity;
 mod asker;
@@ -18,6 +19,7 @@ mod basis;
 mod client;
 mod clients;
 pub mod command;
+mod connections;
 mod context;
 mod digest;
 mod disk_watch;
@@ -60,6 +62,7 @@ pub use basis::Basis;
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
+pub use connections::{Connections, SeenHost};
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
 pub use homes::Homes;

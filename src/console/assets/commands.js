@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import { duration, el, reconcile, setText, visible } from './dom.js';
+import { hostList, updateHosts } from './hosts.js';
 import { Output } from './output.js';
 import { Keyboard, Screen, lineField } from './terminal.js';
 
@@ -58,6 +59,7 @@ function sessionCard({ client, session }) {
     el('h3', {}, visible(session.name), el('span', { class: 'quiet' }, ` ${visible(client.name ?? client.principal)}`)),
     el('p', { class: 'quiet path cwd' }),
     el('ul', { class: 'commands' }),
+    hostList(),
     el('p', { class: 'quiet ended' }));
 }
 
@@ -65,6 +67,7 @@ function updateSession(card, { session, server }) {
   setText(card.querySelector('.cwd'), visible(session.cwd));
   const ended = session.ended.map(({ id, exit_code: code }) => `${id} ended with ${code}`).join(', ');
   setText(card.querySelector('.ended'), ended || (session.commands.length === 0 ? 'idle' : ''));
+  updateHosts(card.querySelector('.hosts'), session.hosts);
   reconcile(card.querySelector('.commands'), session.commands, {
     key: ({ id }) => id,
     create: (command) => el('li', {}, el('button', { class: 'command', onclick: (event) => choose(server, event.currentTarget.shown) },

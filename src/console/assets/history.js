@@ -177,6 +177,7 @@ function tell(entry) {
     ['Directory', entry.cwd], ['Description', entry.description], ['Verdict', entry.verdict], ['Rule', entry.rule],
     ['Reason', entry.reason], ['Answer', entry.answer], ['Exit', badge(entry)], ['Task', entry.task], ['Printed', printed],
     ['Typed', entry.typed ? 'a person typed into it' : null], ['Error', entry.error], ['Denied', entry.denied.join('\n')],
+    ['Connections', entry.connections.join('\n')],
   ];
   about.hidden = false;
   about.replaceChildren(
