@@ -9,6 +9,7 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::SetOnce;
 
 use super::refusal::Refusal;
 
@@ -17,7 +18,12 @@ use super::refusal::Refusal;
 pub struct Traffic {
     pub sent: AtomicU64,
     pub received: AtomicU64,
+    /// The first bytes from the host, as soon as so many have come.
+    pub answer: SetOnce<[u8; ANSWER]>,
 }
+
+/// A first line of HTTP has its status here: `HTTP/1.1 101`.
+pub const ANSWER: usize = 12;
 
 /// A connection on which nothing has happened for so long is closed.
 const LONGEST_SILENCE: Duration = Duration::from_hours(1);
@@ -67,13 +73,21 @@ pub async fn exchange(
     let (mut from_client, to_client) = client.split();
     let (from_host, mut to_host) = host.split();
     let work = async {
-        let mut back = std::pin::pin!(copy(from_host, to_client, &traffic.received));
+        let mut answer = Vec::with_capacity(ANSWER);
+        let listen = |bytes: &[u8]| {
+            let missing = ANSWER - answer.len();
+            answer.extend_from_slice(&bytes[..missing.min(bytes.len())]);
+            if let Ok(complete) = <[u8; ANSWER]>::try_from(answer.as_slice()) {
+                let _ = traffic.answer.set(complete);
+            }
+        };
+        let mut back = std::pin::pin!(copy(from_host, to_client, &traffic.received, listen));
         let rest = tokio::select! {
             rest = opening(&mut from_client, &mut to_host) => rest?,
             ended = &mut back => return Ok(ended?),
         };
         match rest {
-            Rest::PassOn => tokio::try_join!(copy(from_client, to_host, &traffic.sent), back).map(drop)?,
+            Rest::PassOn => tokio::try_join!(copy(from_client, to_host, &traffic.sent, |_| {}), back).map(drop)?,
             Rest::OnlyTheAnswer => back.await?,
         }
         Ok(())
@@ -84,8 +98,13 @@ pub async fn exchange(
     }
 }
 
-/// Copies until the end, which it passes on.
-async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, count: &AtomicU64) -> io::Result<()> {
+/// Copies until the end, which it passes on. `listen` hears the beginning.
+async fn copy(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    count: &AtomicU64,
+    mut listen: impl FnMut(&[u8]),
+) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     let mut carried = 0;
     loop {
@@ -93,6 +112,7 @@ async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, count: &AtomicU64) 
         if length == 0 {
             return to.shutdown().await;
         }
+        listen(&buffer[..length]);
         to.write_all(&buffer[..length]).await?;
         count.fetch_add(length as u64, Ordering::Relaxed);
         carried += length as u64;

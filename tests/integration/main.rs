@@ -44,6 +44,7 @@ mod launch_messages;
 mod lifecycle;
 mod network;
 mod network_attacks;
+mod network_others;
 mod network_ports;
 mod output;
 mod own_server;

@@ -49,6 +49,10 @@ for address in [public, inner, "0.0.0.0", "10.0.0.1", "169.254.169.254"]:
         tried("fast " + call + address, lambda: fast((address, 80), call))
 for name in ["other.test", "allowed.test", "leak.test"]:
     tried("lookup " + name, lambda: socket.getaddrinfo(name + "", 80) if name != "localhost" else None)
+for address in ["::1", "::", "2001:db8::1", "fe80::1"]:
+    tried("tcp " + address, lambda: stream(socket.AF_INET6, (address, 80)))
+    tried("udp " + address, lambda: datagram(socket.AF_INET6, (address, 53)))
+    tried("raw " + address, lambda: datagram(socket.AF_INET6, (address, 0), socket.SOCK_RAW, 58))
 tried("packet", lambda: socket.socket(17, socket.SOCK_RAW, 3).recv(10))
 tried("netfilter", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12))
 tried("vsock", lambda: socket.socket(40, socket.SOCK_STREAM).connect((2, 80)))
@@ -154,6 +158,10 @@ fn a_tunnel_is_for_the_host_that_was_asked_for() {
             "GET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
             "GET http://evil.test/ HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n",
             "CONNECT evil.test:443 HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            // Servers that are lenient would understand these too.
+            "GET\\t/ HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            "G3T_ / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            "\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
         ] {
             let refused = internet.bash(&speak(text)).ok();
             assert!(refused.contains("was broken off"), "{text} {refused}");
@@ -162,6 +170,15 @@ fn a_tunnel_is_for_the_host_that_was_asked_for() {
         let two =
             "GET /one HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\nGET /two HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n";
         assert!(internet.bash(&speak(two)).ok().contains("hello from allowed.test"));
+        // A server that does not know the other protocol would take what follows for a further request.
+        for request in ["GET /three", "GET http://allowed.test/three"] {
+            let upgrade = format!(
+                "{request} HTTP/1.1\\r\\nHost: allowed.test\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\nGET /four \
+                 HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n"
+            );
+            internet.bash(&speak(&upgrade)).ok();
+            assert!(internet.reached().contains("GET allowed.test /three"), "{}", internet.reached());
+        }
         let differing = "exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'GET http://allowed.test/ HTTP/1.1\\r\\nHost: \
                          evil.test\\r\\n\\r\\n' >&3; head -1 <&3";
         assert!(internet.does(differing).starts_with("HTTP/1.1 400"));
