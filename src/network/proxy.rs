@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::dial::dial;
+use super::dial::Dialer;
 use super::doorman::{Connection, Doorman};
 use super::refusal::Refusal;
 use super::relay::Traffic;
@@ -19,6 +19,7 @@ use super::{Target, forward, tunnel};
 /// Serves the commands of one session, on one port.
 pub struct Proxy {
     doorman: Doorman,
+    dialer: Dialer,
     /// Whether a connection comes from one of the session's commands.
     admits: fn(&TcpStream) -> bool,
 }
@@ -44,7 +45,7 @@ enum Speaks {
 
 impl Proxy {
     pub fn new(doorman: Doorman, admits: fn(&TcpStream) -> bool) -> Self {
-        Self { doorman, admits }
+        Self { doorman, dialer: Dialer::new(), admits }
     }
 
     /// Takes connections until it is dropped, and with it all of them.
@@ -119,7 +120,7 @@ impl Proxy {
                 true
             }
         };
-        dial(rules, target, asked).await
+        self.dialer.dial(rules, target, asked).await
     }
 
     fn report(&self, target: &Target, refusal: Option<&Refusal>, traffic: &Traffic, begun: Instant) {

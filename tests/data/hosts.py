@@ -97,7 +97,9 @@ def names():
     server.bind(("127.0.0.1", 53))
     while True:
         query, peer = server.recvfrom(512)
-        server.sendto(answer(query), peer)
+        # A name that nobody ever answers for.
+        if b"\x04slow\x04test\0" not in query:
+            server.sendto(answer(query), peer)
 
 
 open(place + "/log", "a").close()

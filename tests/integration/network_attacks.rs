@@ -1,7 +1,9 @@
 //! Ways around `--network hosts`. Each is refused or contained at both levels, as root and as an ordinary user; what counts
 //! is what the hosts have seen.
 
-use crate::support::{Wish, on_the_internet};
+use serde_json::json;
+
+use crate::support::{Wish, on_the_internet, until};
 
 /// Everything is allowed by name, and nothing by address: names must not lead to this machine or its neighbours.
 fn every_name() -> Wish<'static> {
@@ -222,5 +224,27 @@ fn a_relay_inside_and_many_connections_at_once_are_contained() {
         assert_eq!(internet.does("python3 many.py"), "1000\n");
         assert_eq!(internet.does("curl -sS http://allowed.test/"), "hello from allowed.test\n");
         assert!(!internet.reached().contains("evil.test"), "{}", internet.reached());
+    });
+}
+
+/// Sends the head of a request, or a part of it, on each of many connections, and waits.
+const GREEDY: &str = r#"
+import os, socket, time
+proxy = ("127.0.0.1", int(os.environ["HTTP_PROXY"].rsplit(":", 1)[1]))
+all = [socket.create_connection(proxy) for _ in range(250)]
+for number, connection in enumerate(all):
+    connection.sendall(b"CONNECT a%d.slow.test:80 HTTP/1.1\r\n\r\n" % number if number % 2 else b"GET http://allowed.test")
+open("greedy", "w")
+time.sleep(1000)
+"#;
+
+#[test]
+fn a_session_that_waits_for_slow_peers_keeps_no_other_session_from_its_hosts() {
+    on_the_internet(every_name, |internet| {
+        internet.world.file("greedy.py", GREEDY);
+        let arguments = json!({ "command": "python3 greedy.py", "run_in_background": true, "session": "greedy" });
+        internet.client.call("bash", arguments).ok();
+        until("its connections", || internet.world.project().join("greedy").exists().then_some(()));
+        assert_eq!(internet.does("curl -sS http://allowed.test/"), "hello from allowed.test\n");
     });
 }

@@ -30,7 +30,7 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     };
     let speed = || -> anyhow::Result<Figure> {
         let command = |proxies: &str| format!("curl -sS --noproxy '{proxies}' -o /dev/null http://{host}/");
-        let [direct, through] = downloads([(&on, command("*")), (&hosts, command(""))], scratch)?;
+        let [direct, through] = downloads(&[(&on, command("*")), (&hosts, command(""))], scratch)?;
         let rate = |samples: &Samples| f64::from(BYTES) / 1e3 / samples.median();
         Ok(Figure::over(rate(&through), rate(&direct), "MB/s"))
     };
@@ -67,9 +67,9 @@ fn starts<const N: usize>(subjects: [&Subject; N], scratch: &Path) -> anyhow::Re
 }
 
 /// The same download, in turn.
-fn downloads<const N: usize>(subjects: [(&Subject, String); N], scratch: &Path) -> anyhow::Result<[Samples; N]> {
+fn downloads<const N: usize>(subjects: &[(&Subject, String); N], scratch: &Path) -> anyhow::Result<[Samples; N]> {
     let mut connections = Vec::new();
-    for (subject, command) in &subjects {
+    for (subject, command) in subjects {
         let mut connection = Connection::open(subject, scratch)?;
         connection.call(command)?;
         connections.push((connection, command));

@@ -38,7 +38,6 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     places.sort_by_key(|place| place.at.components().count());
     let devices = dev::clone_devices()?;
     let secrets = cover::prepare(&not_in_overlay(profile, &profile.secrets));
-    let ssh = cover::Cover::of_ssh(&profile.ssh_command);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
     let covers = covers(profile);
@@ -47,6 +46,7 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
             .doing(|| format!("cover {}", cover.display()))?;
     }
     dev::build(&devices, profile)?;
+    let ssh = cover::Cover::of_ssh(&profile.ssh_command).doing(|| "write the settings of ssh".to_owned())?;
     for place in &places {
         place.attach()?;
     }
