@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{HttpClient, HttpServer, Person, Reply, StartOptions, World, choice, nap, text, until, with_word};
+use crate::support::{
+    HttpClient, HttpServer, Person, Reply, StartOptions, World, choice, http_everywhere, nap, text, until, with_word,
+};
 
 /// A call that adds a line to `ran` each time it is executed.
 fn call(id: &str, command: &str) -> Value {
@@ -285,4 +287,43 @@ fn without_its_record_a_call_with_an_id_does_not_run() {
     let short = json!({"name": "bash", "arguments": {"command": "true"}, "_meta": {"testudo/callId": "17"}});
     let answer = server.send_request("tools/call", short).answer();
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+#[test]
+fn an_id_whose_result_is_no_longer_kept_does_not_run_again() {
+    let world = World::new();
+    let results = world.home().join(".local/state/testudo/calls/clients");
+    Reply { raw: world.server(&[]).request("tools/call", call(FIRST, "echo old")) }.ok();
+    let aged = format!("find {} -path '*/results/{FIRST}' -exec touch -d '2 hours ago' {{}} +", text(&results));
+    assert!(std::process::Command::new("sh").args(["-c", &aged]).status().unwrap().success());
+    let mut server = world.server(&[]);
+    Reply { raw: server.request("tools/call", call(SECOND, "echo new")) }.ok();
+    let gone = until("the old result to be given up", || {
+        let seen = Reply { raw: server.request("tools/call", peek(FIRST)) };
+        (outcome(&seen) == "lost").then_some(seen)
+    });
+    assert!(gone.err().contains("its result is no longer kept"), "{gone:?}");
+    let again = Reply { raw: server.request("tools/call", call(FIRST, "echo old")) };
+    assert_eq!(outcome(&again), "lost");
+    assert_ran_once(&world, FIRST);
+    assert_eq!(outcome(&Reply { raw: server.request("tools/call", peek(SECOND)) }), "finished");
+}
+
+#[test]
+fn no_command_reads_or_forges_a_record() {
+    http_everywhere(&["--token", "tok"], |inside| {
+        let mut client = inside.server.modern_client("tok");
+        send(&mut client, call(FIRST, "echo a-secret-result")).ok();
+        let calls = text(&inside.world.home().join(".local/state/testudo/calls"));
+        assert!(inside.as_server_user(&format!("grep -r a-secret-result {calls}")).contains("results/"));
+        // The command itself must not hold what it looks for.
+        let tries = format!(
+            "grep -rh secret {calls}; cd {calls}/clients/* && echo forged > results/{FIRST}; rm -rf {calls}; true"
+        );
+        let shown = client.bash(&tries).text();
+        assert!(!shown.contains("a-secret-result"), "{shown}");
+        let again = send(&mut client, call(FIRST, "echo a-secret-result"));
+        assert_eq!((outcome(&again), again.stdout().as_str()), ("finished", "a-secret-result\n"));
+        assert_ran_once(&inside.world, FIRST);
+    });
 }

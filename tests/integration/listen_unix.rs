@@ -79,9 +79,10 @@ fn without_a_token_no_command_gets_in() {
         let outside = inside.as_server_user(&format!("{CONNECT} {socket}"));
         assert!(outside.contains("200 OK") && outside.contains("instance"), "{outside}");
         let mut client = inside.server.modern_client("");
-        for attempt in
-            [format!("{CONNECT} {socket}"), format!("(setsid {CONNECT} {socket} &) > out; sleep 0.5; cat out")]
-        {
+        for attempt in [
+            format!("{CONNECT} {socket}"),
+            format!("(setsid {CONNECT} {socket} &) > out; until grep -q : out; do sleep 0.05; done; cat out"),
+        ] {
             let shown = client.bash(&attempt).text();
             assert!(!shown.contains("200 OK") && !shown.contains("instance"), "{shown}");
             assert!(shown.contains("failed:") || shown.contains("403"), "{shown}");
