@@ -10,7 +10,8 @@ use crate::support::{HttpServer, World, nap, until, with_word};
 #[test]
 fn without_contact_the_server_ends_with_everything_it_runs() {
     let world = World::new();
-    let mut server = HttpServer::start(&world, &["--token", "tok", "--lease", "1"]);
+    // Long enough for the pauses between the requests below on a busy machine.
+    let mut server = HttpServer::start(&world, &["--token", "tok", "--lease", "5"]);
     let mut client = server.modern_client("tok");
     let (task, call) = (nap(), nap());
     client.call("bash", json!({"command": format!("sleep {task}"), "run_in_background": true})).ok();
@@ -29,10 +30,10 @@ fn without_contact_the_server_ends_with_everything_it_runs() {
 #[test]
 fn an_open_request_is_contact_and_a_request_without_a_token_is_none() {
     let world = World::new();
-    let mut server = HttpServer::start(&world, &["--token", "tok", "--lease", "1"]);
+    let mut server = HttpServer::start(&world, &["--token", "tok", "--lease", "3"]);
     // Longer than the lease.
     let mut client = server.modern_client("tok");
-    assert_eq!(client.bash("sleep 2.5; echo whole").stdout(), "whole\n");
+    assert_eq!(client.bash("sleep 4; echo whole").stdout(), "whole\n");
     let ended = until("the end", || {
         // Each of these comes well within the lease. At the end nobody listens any more.
         if let Ok(mut probe) = TcpStream::connect(&server.address) {
