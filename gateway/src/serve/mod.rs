@@ -1,0 +1,3 @@
+pub async fn run(_: &crate::arguments::ServeOptions) -> anyhow::Result<()> {
+    anyhow::bail!("later")
+}
