@@ -44,6 +44,20 @@ impl Event {
         Self { raw: [b"data: ", data, b"\n\n"].concat().into() }
     }
 
+    /// The same event with another message: its id stays, by which a client resumes the stream.
+    pub fn with_data(&self, data: &[u8]) -> Self {
+        let lines = self.raw.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let mut raw = Vec::new();
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with(b"data:")) {
+            raw.extend_from_slice(line);
+            raw.push(b'\n');
+        }
+        raw.extend_from_slice(b"data: ");
+        raw.extend_from_slice(data);
+        raw.extend_from_slice(b"\n\n");
+        Self { raw: raw.into() }
+    }
+
     /// The message in it; empty if the event is only a comment, or begins a stream.
     pub fn data(&self) -> Bytes {
         let lines = self.raw.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));

@@ -60,7 +60,7 @@ impl Exchange {
         }
     }
 
-    fn call_id(&self) -> Option<&str> {
+    pub fn call_id(&self) -> Option<&str> {
         self.headers.0.get("testudo-call-id")?.to_str().ok()
     }
 
@@ -88,11 +88,12 @@ impl Exchange {
     }
 
     /// The whole body of an answer that is no stream.
-    pub async fn whole(&mut self) -> Result<Bytes, Vec<u8>> {
-        match self.next().await {
-            Some(event) => Ok(event.data()),
-            None => Ok(Bytes::new()),
-        }
+    pub async fn whole(&mut self) -> Bytes {
+        self.next().await.map(|event| event.data()).unwrap_or_default()
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done && self.ready.is_empty()
     }
 
     /// The next event, up to and including the response. A failure becomes the response.

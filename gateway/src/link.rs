@@ -9,10 +9,11 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
+use serde_json::json;
 
 use crate::exchange::Exchange;
 use crate::failure::Failure;
-use crate::message::Envelope;
+use crate::message::{CALL_ID, Envelope};
 use crate::places::{Launcher, Presence};
 use crate::wire::{Answer, Wire, WireError};
 
@@ -104,7 +105,27 @@ impl Link {
 
     /// Tells the place that somebody still needs it.
     pub async fn renew_lease(&self) {
-        self.wire.answers(Duration::from_secs(2)).await;
+        let mut request = self.request(Method::GET, &Headers::default(), Bytes::new());
+        *request.uri_mut() = hyper::Uri::from_static("/status");
+        let renewed = async { self.wire.send(request).await?.whole().await };
+        if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), renewed).await {
+            tracing::info!("{}: {error}", self.name());
+        }
+    }
+
+    /// Cancels a call by its id.
+    pub async fn cancel(&self, call_id: &str) {
+        let note = json!({
+            "jsonrpc": "2.0", "method": "notifications/cancelled",
+            "params": {"requestId": call_id, "_meta": {CALL_ID: call_id, "io.modelcontextprotocol/protocolVersion": "2026-07-28"}},
+        });
+        let mut headers = Headers::default();
+        headers.set("testudo-call-id", call_id);
+        headers.set("mcp-protocol-version", "2026-07-28");
+        headers.set("mcp-method", "notifications/cancelled");
+        if let Err(error) = self.send(Method::POST, &headers, note.to_string().into()).await {
+            tracing::warn!("{}: a call was not cancelled: {error}", self.name());
+        }
     }
 
     /// Why an exchange has failed: what the engine says of the place, and otherwise what the wire said.

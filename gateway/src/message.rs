@@ -78,6 +78,13 @@ pub fn with_id(message: &[u8], id: &Value) -> Vec<u8> {
     value.to_string().into_bytes()
 }
 
+/// The same call with another call id in its metadata.
+pub fn with_call_id(message: &[u8], id: &str) -> Vec<u8> {
+    let Ok(mut value) = serde_json::from_slice::<Value>(message) else { return message.to_vec() };
+    value["params"]["_meta"][CALL_ID] = json!(id);
+    value.to_string().into_bytes()
+}
+
 /// Puts a line before the instructions in the result of `initialize` or `server/discover`.
 pub fn with_instructions(message: &[u8], line: &str) -> Vec<u8> {
     let Ok(mut value) = serde_json::from_slice::<Value>(message) else { return message.to_vec() };

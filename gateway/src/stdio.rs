@@ -58,7 +58,13 @@ struct Client {
     run: String,
     calls: std::sync::atomic::AtomicU64,
     session: Mutex<Session>,
-    open: Mutex<HashMap<String, JoinHandle<()>>>,
+    open: Mutex<HashMap<String, Open>>,
+}
+
+/// A request under way.
+struct Open {
+    task: JoinHandle<()>,
+    call_id: Option<String>,
 }
 
 /// Of the lifecycle with sessions: what goes with every message.
@@ -100,27 +106,29 @@ impl Client {
     async fn take(self: &Arc<Self>, message: Bytes, envelope: Envelope) {
         if !envelope.is_request() {
             if envelope.is("notifications/cancelled") {
-                self.cancelled(&envelope);
+                self.cancelled(&envelope).await;
             }
             self.notify(message, &envelope).await;
             return;
         }
         let id = envelope.id.clone().unwrap_or_default().to_string();
         // What follows an initialize needs the session that it begins.
+        let headers = self.headers(&envelope);
         if envelope.is("initialize") {
-            return self.clone().request(message, envelope).await;
+            return self.clone().request(message, envelope, headers).await;
         }
         let (client, key) = (self.clone(), id.clone());
+        let call_id = headers.0.get("testudo-call-id").and_then(|id| id.to_str().ok()).map(str::to_owned);
+        // The lock keeps the task from removing itself before it is in the table.
+        let mut open = self.open();
         let task = tokio::spawn(async move {
-            client.clone().request(message, envelope).await;
+            client.clone().request(message, envelope, headers).await;
             client.open().remove(&key);
         });
-        if !task.is_finished() {
-            self.open().insert(id, task);
-        }
+        open.insert(id, Open { task, call_id });
     }
 
-    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, JoinHandle<()>>> {
+    fn open(&self) -> std::sync::MutexGuard<'_, HashMap<String, Open>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -128,14 +136,15 @@ impl Client {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// In the lifecycle without sessions, to close the response is the cancel.
-    fn cancelled(&self, envelope: &Envelope) {
+    /// A call that was repeated has another id at the place, so it is cancelled by its call id.
+    async fn cancelled(&self, envelope: &Envelope) {
         let Some(id) = &envelope.params.request_id else { return };
-        if self.session().id.is_none()
-            && let Some(task) = self.open().remove(&id.to_string())
-        {
-            task.abort();
+        let Some(open) = self.open().remove(&id.to_string()) else { return };
+        if let Some(call_id) = open.call_id {
+            self.link.cancel(&call_id).await;
         }
+        // Nobody waits for the answer to a cancelled request.
+        open.task.abort();
     }
 
     fn headers(&self, envelope: &Envelope) -> Headers {
@@ -155,8 +164,7 @@ impl Client {
         headers
     }
 
-    async fn request(self: Arc<Self>, message: Bytes, envelope: Envelope) {
-        let headers = self.headers(&envelope);
+    async fn request(self: Arc<Self>, message: Bytes, envelope: Envelope, headers: Headers) {
         let mut exchange = self.link.exchange(message, envelope.clone(), headers);
         let head = match exchange.begin().await {
             Ok(head) => head,
@@ -243,7 +251,7 @@ impl Client {
 
     /// A place that is not ours to destroy should at least end our session.
     async fn leave(&self) {
-        self.open().drain().for_each(|(_, task)| task.abort());
+        self.open().drain().for_each(|(_, open)| open.task.abort());
         if self.session().id.is_some() && !self.link.launcher.is_private() {
             let headers = self.headers(&Envelope::default());
             let _ = tokio::time::timeout(Duration::from_secs(2), self.link.send(Method::DELETE, &headers, Bytes::new())).await;

@@ -18,7 +18,7 @@ mod state_directory;
 mod url;
 
 pub use docker::{Docker, DockerSettings};
-pub use kind::{Kind, KindError};
+pub use kind::Kind;
 pub use program::Program;
 pub use ssh::{Ssh, SshSettings};
 pub use state_directory::StateDirectory;
