@@ -66,6 +66,14 @@ pub const SETTINGS: &[Setting] = &[
         help: "Accept http clients without a token; on a loopback address only, and not with the network on for commands",
     },
     Setting {
+        key: "http.lease",
+        flag: "lease",
+        variable: "TESTUDO_LEASE",
+        kind: OptionKind::Number,
+        value: "SECONDS",
+        help: "End the server and all its sessions if no http client has been heard of for so long; 0 means never",
+    },
+    Setting {
         key: "workdir",
         flag: "workdir",
         variable: "TESTUDO_WORKDIR",
