@@ -46,7 +46,7 @@ pub fn one(options: &OnePlace) -> anyhow::Result<Arc<dyn Launcher>> {
                 lease: options.lease,
                 options: options.ssh_option.clone(),
             };
-            Arc::new(Ssh::new(settings, program()?, key, state()?)?)
+            Arc::new(Ssh::new(settings, program()?, key, &state()?)?)
         }
         Kind::Url(url) => {
             let token = options.token.clone().or_else(|| std::env::var("TESTUDO_PLACE_TOKEN").ok());

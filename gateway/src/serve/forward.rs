@@ -68,11 +68,9 @@ impl Forwarding {
 /// Events as they come. The first response of a client tells it where it is.
 fn events(exchange: Exchange, guard: CancelOnDrop, introduction: Option<String>) -> Body {
     let stream = stream::unfold((exchange, guard, introduction), |(mut exchange, mut guard, introduction)| async move {
-        let Some(event) = exchange.next().await else {
-            guard.armed = false;
-            return None;
-        };
-        guard.armed &= !exchange.is_done();
+        let event = exchange.next().await;
+        guard.armed &= event.is_some() && !exchange.is_done();
+        let event = event?;
         let event = match &introduction {
             Some(line) if !event.data().is_empty() => event.with_data(&message::with_instructions(&event.data(), line)),
             _ => event,
