@@ -21,6 +21,8 @@ use crate::wire::{Answer, WireError};
 const SILENCE: Duration = Duration::from_secs(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(250);
+/// A connection that held for so long was good. Its break begins a new wait.
+const HELD: Duration = Duration::from_secs(10);
 
 pub struct Exchange {
     link: Arc<Link>,
@@ -30,6 +32,7 @@ pub struct Exchange {
     /// The id under which the request was sent last.
     sent_as: Option<Value>,
     attempts: u32,
+    began: Instant,
     answer: Option<Answer>,
     events: Events,
     ready: VecDeque<Event>,
@@ -53,6 +56,7 @@ impl Exchange {
             headers,
             sent_as,
             attempts: 0,
+            began: Instant::now(),
             answer: None,
             events: Events::default(),
             ready: VecDeque::new(),
@@ -110,13 +114,14 @@ impl Exchange {
                 Ok(()) => continue,
                 Err(error) => error,
             };
+            // A place that answers and breaks off again and again is not waited for forever.
+            since = since.filter(|_| self.began.elapsed() < HELD);
             loop {
                 if let Err(answer) = self.pause(&failed, &mut since).await {
                     self.done = true;
                     return Some(Event::of(&answer));
                 }
                 if self.attempt().await.is_ok() {
-                    since = None;
                     break;
                 }
             }
@@ -133,6 +138,7 @@ impl Exchange {
             self.sent_as = Some(id);
         }
         self.attempts += 1;
+        self.began = Instant::now();
         let send = self.link.send(Method::POST, &self.headers, body);
         self.answer = Some(watched(&self.link, send).await?);
         Ok(())

@@ -95,7 +95,7 @@ impl World {
         );
         self.write("places.toml", &text);
         let mut command = self.command(Path::new(GATEWAY));
-        command.args(["--verbose", "serve", "--listen", "127.0.0.1:0", "--places"]).arg(self.path("places.toml"));
+        command.args(["serve", "--verbose", "--listen", "127.0.0.1:0", "--places"]).arg(self.path("places.toml"));
         Program::start(command, "testudo-gateway listens on http://")
     }
 }
