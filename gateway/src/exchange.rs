@@ -31,8 +31,12 @@ pub struct Exchange {
     headers: Headers,
     /// The id under which the request was sent last.
     sent_as: Option<Value>,
+    /// The call id as the client knows it.
+    shown: Option<String>,
     attempts: u32,
     began: Instant,
+    /// Since when the place has been waited for.
+    waiting: Option<Instant>,
     answer: Option<Answer>,
     events: Events,
     ready: VecDeque<Event>,
@@ -55,13 +59,20 @@ impl Exchange {
             envelope,
             headers,
             sent_as,
+            shown: None,
             attempts: 0,
             began: Instant::now(),
+            waiting: None,
             answer: None,
             events: Events::default(),
             ready: VecDeque::new(),
             done: false,
         }
+    }
+
+    /// Names the call to the client by the id that the client chose.
+    pub fn show(&mut self, id: Option<String>) {
+        self.shown = id;
     }
 
     pub fn call_id(&self) -> Option<&str> {
@@ -75,7 +86,6 @@ impl Exchange {
 
     /// Sends the request. After a failure that cannot be helped the body is the answer to the client.
     pub async fn begin(&mut self) -> Result<Head, Vec<u8>> {
-        let mut since = None;
         loop {
             match self.attempt().await {
                 Ok(()) => {
@@ -86,7 +96,7 @@ impl Exchange {
                         is_stream: answer.is_stream(),
                     });
                 }
-                Err(error) => self.pause(&error, &mut since).await?,
+                Err(error) => self.pause(&error).await?,
             }
         }
     }
@@ -102,7 +112,6 @@ impl Exchange {
 
     /// The next event, up to and including the response. A failure becomes the response.
     pub async fn next(&mut self) -> Option<Event> {
-        let mut since = None;
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -115,9 +124,9 @@ impl Exchange {
                 Err(error) => error,
             };
             // A place that answers and breaks off again and again is not waited for forever.
-            since = since.filter(|_| self.began.elapsed() < HELD);
+            self.waiting = self.waiting.filter(|_| self.began.elapsed() < HELD);
             loop {
-                if let Err(answer) = self.pause(&failed, &mut since).await {
+                if let Err(answer) = self.pause(&failed).await {
                     self.done = true;
                     return Some(Event::of(&answer));
                 }
@@ -189,15 +198,15 @@ impl Exchange {
     }
 
     /// Waits before the next attempt, or gives the answer with which the exchange ends.
-    async fn pause(&mut self, error: &WireError, since: &mut Option<Instant>) -> Result<(), Vec<u8>> {
+    async fn pause(&mut self, error: &WireError) -> Result<(), Vec<u8>> {
         self.answer = None;
         self.link.wire.forget_connections();
         let failure = self.link.failure(error).await;
-        let waited = since.get_or_insert_with(Instant::now).elapsed();
+        let waited = self.waiting.get_or_insert_with(Instant::now).elapsed();
         let is_over = matches!(failure, Failure::Gone { .. }) || waited >= self.link.patience || !self.may_repeat();
         if is_over {
             tracing::warn!("{}: {error}; the call ends as {}", self.link.name(), failure.outcome());
-            return Err(failure.answer(&self.envelope, self.call_id()));
+            return Err(failure.answer(&self.envelope, self.shown.as_deref().or(self.call_id())));
         }
         tracing::info!("{}: {error}; trying again", self.link.name());
         sleep(PAUSE).await;

@@ -39,9 +39,8 @@ impl Headers {
 
     /// The headers that repeat parts of a message in the lifecycle without sessions.
     pub fn set_from(&mut self, envelope: &Envelope) {
-        if envelope.version().is_none() {
-            return;
-        }
+        let Some(version) = envelope.version() else { return };
+        self.set("mcp-protocol-version", version);
         if let Some(method) = &envelope.method {
             self.set("mcp-method", method);
         }

@@ -7,6 +7,7 @@ HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"na
 def stdout(result):
     """What a command printed; its result has the exit code before and, if there is any, stderr behind."""
     text = result["content"][0]["text"]
+    assert text.startswith("exit_code: 0"), result
     return text.partition("stdout:\n")[2].partition("\n\nstderr:")[0].strip()
 
 

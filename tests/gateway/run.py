@@ -1,7 +1,7 @@
 """Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [--numbers] [NAME...]"""
 import pathlib, sys, time, traceback
 
-import containers_many, containers_one, load, numbers, ssh_hosts
+import containers_many, containers_one, load, measure, ssh_hosts
 from hosts import Hosts
 from world import World
 
@@ -16,7 +16,7 @@ def main():
         try:
             tests = [test for part in (containers_one, ssh_hosts, load, containers_many) for test in part.TESTS]
             if "--numbers" in sys.argv:
-                print("\n".join(numbers.measure(world)), flush=True)
+                print("\n".join(measure.measure(world)), flush=True)
                 tests = []
             for test in tests:
                 if wanted and not any(word in test.__name__ for word in wanted):

@@ -154,6 +154,9 @@ impl Docker {
             command.extend(["--lease".to_owned(), settings.lease.to_string()]);
         }
         command.extend(settings.arguments.iter().cloned());
+        // The image's user may have no home that can be written, and calls are not run without their record.
+        let mut environment = vec![format!("XDG_STATE_HOME={DIRECTORY}")];
+        environment.extend(settings.environment.iter().cloned());
         let security: &[&str] =
             if settings.full_sandbox { &["seccomp=unconfined", "systempaths=unconfined"] } else { &[] };
         let mut body = json!({
@@ -161,7 +164,7 @@ impl Docker {
             "Entrypoint": command,
             "Cmd": [],
             "WorkingDir": workdir,
-            "Env": settings.environment,
+            "Env": environment,
             "Labels": {
                 "testudo.gateway": self.gateway(),
                 "testudo.kind": settings.kind,

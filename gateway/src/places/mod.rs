@@ -58,6 +58,11 @@ pub trait Launcher: Send + Sync {
     fn is_private(&self) -> bool {
         true
     }
+
+    /// Whether places of several owners keep the records of calls in one directory.
+    fn shares_records(&self) -> bool {
+        !self.is_private()
+    }
 }
 
 pub struct Order {

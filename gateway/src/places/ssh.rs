@@ -187,4 +187,9 @@ impl Launcher for Ssh {
         let found = self.run(&[("GATEWAY", &self.gateway())], LIST, b"").await?;
         Ok(found.lines().filter_map(|line| self.listed(line)).collect())
     }
+
+    /// In the state directory of the host's user.
+    fn shares_records(&self) -> bool {
+        true
+    }
 }

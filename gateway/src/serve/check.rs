@@ -11,6 +11,9 @@ pub const CALL_ID_HEADER: &str = "testudo-call-id";
 
 pub fn headers_match(headers: &HeaderMap, envelope: &Envelope) -> Result<(), String> {
     same("Mcp-Method", single(headers, "mcp-method")?, envelope.method.as_deref())?;
+    if envelope.version().is_some() {
+        same("Mcp-Protocol-Version", single(headers, "mcp-protocol-version")?, envelope.version())?;
+    }
     let name = single(headers, "mcp-name")?.map(decoded).transpose()?;
     same("Mcp-Name", name.as_deref(), envelope.name())?;
     // The id of a call may stand in the header alone.

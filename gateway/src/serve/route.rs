@@ -170,9 +170,9 @@ impl Visit<'_> {
         let mut cancels = false;
         if envelope.is_call() {
             cancels = given.is_none() && matches!(session, Session::None);
-            let id = match given {
-                // Owners who share a place must not meet in its records.
-                Some(id) if !self.kind.launcher.is_private() => {
+            let id = match given.clone() {
+                // Owners must not meet in the records of calls.
+                Some(id) if self.kind.launcher.shares_records() => {
                     let own = format!("{}.{id}", self.gateway.owner_tag(self.owner));
                     if envelope.call_id().is_some() {
                         body = message::with_call_id(&body, &own).into();
@@ -194,7 +194,8 @@ impl Visit<'_> {
             };
             handle.seal(&self.gateway.key)
         };
-        let exchange = link.exchange(body, envelope.clone(), sent);
+        let mut exchange = link.exchange(body, envelope.clone(), sent);
+        exchange.show(given);
         let forwarding = forward::Forwarding { link: link.clone(), envelope, session, cancels };
         let (response, is_open) = forwarding.run(exchange, seal).await;
         // A place whose session never began belongs to nobody.

@@ -1,6 +1,6 @@
 """What the gateway costs, in one run: a direct connection to the same server and one `docker exec` per command are the
 baselines. Nothing is asserted here; the table says what was measured and what was promised."""
-import resource, statistics, subprocess, time
+import statistics, subprocess, time
 from mcp import Http
 from load import servers, url_places
 from world import SHELL
