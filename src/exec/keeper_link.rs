@@ -19,6 +19,7 @@ use super::keeper_news::KeeperNews;
 use super::own_network::OwnNetwork;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
+use super::shortage;
 use super::socket::Socket;
 use super::totals::Totals;
 use crate::base::locks::LockExt;
@@ -97,7 +98,7 @@ impl KeeperLink {
         descriptors.extend(namespaces.iter().map(AsFd::as_fd));
         // A guard that has given up does not read this, but it has said why.
         let _ = guard.send(GuardRequest::Profile.encode(), &descriptors).await;
-        let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await;
+        let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await?;
         match tokio::time::timeout(READY_WITHIN, socket.receive_with_descriptors()).await {
             Ok((message, network)) if message == READY => {
                 Ok(Self::listened_to(socket, guard, pid, profile, AtLaunch { masks, home, home_shortfall, network }))
@@ -342,15 +343,23 @@ struct AtLaunch {
     network: Vec<OwnedFd>,
 }
 
-/// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for.
-async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&HomeLease>) -> Option<String> {
+/// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for. A
+/// shortage may pass, so it fails the keeper: the next one has a home again.
+async fn learn_about_home(
+    guard: &Socket,
+    profile: &mut Profile,
+    lease: Option<&HomeLease>,
+) -> Result<Option<String>, KeeperError> {
     if profile.level != Level::Full || profile.home.is_none() {
-        return None;
+        return Ok(None);
     }
-    let report = tokio::time::timeout(READY_WITHIN, guard.receive_with_descriptors()).await;
     // A guard that has failed before says so on the keeper's socket.
-    let (message, descriptors) = report.ok()?;
-    let report = HomeReport::decode(&message).ok()?;
+    let report = tokio::time::timeout(READY_WITHIN, guard.receive_with_descriptors()).await;
+    let Ok((message, descriptors)) = report else { return Ok(None) };
+    let Ok(report) = HomeReport::decode(&message) else { return Ok(None) };
+    if let Some(failed) = report.failed.as_ref().filter(|failed| shortage::advice(failed.errno).is_some()) {
+        return Err(KeeperError::Restrict(failed.clone()));
+    }
     profile.settle_home(report.state);
     let mut handles = descriptors.into_iter();
     if let (State::Private, Some(lease), Some((users, mounts))) =
@@ -358,7 +367,7 @@ async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&
     {
         lease.mounted(users, mounts);
     }
-    Some(report.reason).filter(|reason| !reason.is_empty())
+    Ok(report.failed.map(|failed| failed.reason))
 }
 
 fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {
