@@ -1,9 +1,6 @@
 //! Where the system gives a server less than usual: threads, file size, descriptors. Every call is answered, and what the
 //! answer says about a file is true.
 
-use std::process::Command;
-
-use rustix::process::{Resource, getrlimit};
 use serde_json::json;
 
 use crate::support::{Client, StartOptions, World};
@@ -97,35 +94,4 @@ fn a_write_is_reported_as_what_it_was_however_few_descriptors_there_are() {
         }
     }
     assert!(failed > 0 && written > 0, "the limits must go from too few to enough: {failed} failed, {written} written");
-}
-
-/// While a keeper is made, no process can be started. The next one is not the worse for it.
-#[test]
-fn a_passing_lack_of_processes_costs_no_private_home() {
-    let root = rustix::process::getuid().is_root();
-    let user = if root { COUNTED + 1 } else { rustix::process::getuid().as_raw() };
-    let world = if root { World::for_user(user) } else { World::new() };
-    let user = user.to_string();
-    let (set_user, set_group) = (format!("--reuid={user}"), format!("--regid={user}"));
-    let words = if root { vec!["setpriv", &set_user, &set_group, "--clear-groups"] } else { vec!["env"] };
-    let mut server = Client::connect(world.command_by(&words, &[]), StartOptions::default());
-    assert_eq!(server.bash("echo x > ~/mark; cat ~/mark").stdout(), "x\n");
-    let pid = server.pid().to_string();
-    let limit = |most: u64| {
-        let most = format!("--nproc={most}:");
-        let words = [&words[..], &["prlimit", "--pid", &pid, &most]].concat();
-        assert!(Command::new(words[0]).args(&words[1..]).status().unwrap().success());
-    };
-    let usual = getrlimit(Resource::Nproc).current.unwrap_or(4096);
-    // The kernel counts threads. One more is the guard's; it lacks the next one, which is for the home.
-    for more in 1..=3 {
-        let session = format!("s{more}");
-        let counted = Command::new("ps").args(["-Lo", "pid=", "--user", &user]).output().unwrap();
-        limit(String::from_utf8(counted.stdout).unwrap().lines().count() as u64 + more);
-        server.call("bash", json!({ "command": "true", "session": session }));
-        limit(usual);
-        let reply = server.call("bash", json!({ "command": "echo y > ~/mark; cat ~/mark", "session": session }));
-        assert_eq!(reply.stdout(), "y\n", "with {more} more: {}\n{}", reply.text(), server.log());
-    }
-    assert!(!server.log().contains("the home directory is read-only"), "{}", server.log());
 }
