@@ -31,7 +31,7 @@ const MOST_CONNECTIONS: usize = 64;
 
 impl Control {
     /// Opens the socket in the first of the directories in which that is possible. The error says why it is not possible in
-    /// any of them; the server serves all the same.
+    /// any of them; the server serves its clients without it.
     pub fn open(server: &Arc<Server>) -> Result<Self, String> {
         if rustix::process::getrlimit(rustix::process::Resource::Nofile).current.is_some_and(|most| most < FEWEST_FILES)
         {

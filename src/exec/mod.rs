@@ -64,7 +64,7 @@ pub use inherited_signals::{hangup_is_ignored, has_terminal, unblock_all as unbl
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;
-pub use login::{Login, wanted as login_shell_wanted};
+pub use login::{LoginShell, wanted as login_shell_wanted};
 pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
 pub use own_network::OwnNetwork;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
@@ -77,7 +77,7 @@ pub use session_directory::SessionDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
-pub use task::{Task, Typing, TypingError, Until, Waited};
+pub use task::{Task, Typing, TypingError, Until, WaitEnd};
 pub use terminal::Terminal;
 pub use totals::Totals;
 pub use tree_size::TreeSize;

@@ -313,3 +313,22 @@ fn watch_shows_commands_and_their_output_as_they_happen() {
     next.bash("echo from the next one").ok();
     watch.until("  from the next one\n");
 }
+
+/// A server goes on with the configuration that it has, so people go on to see it.
+#[test]
+fn a_mistake_in_the_configuration_file_hides_no_server() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("true").ok();
+    let file = world.home().join(".config/testudo/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "tiemout = 5\n").unwrap();
+    assert_eq!(ps(&world)["servers"].as_array().map(Vec::len), Some(1));
+    for words in [&["ps"][..], &["approve"], &["audit"], &["revoke", "all"]] {
+        let output = world.run(words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("tiemout") && told.contains("keep the configuration"), "{words:?}: {told}");
+        assert_ne!(output.status.code(), Some(101));
+    }
+    assert!(String::from_utf8_lossy(&world.run(&["audit"]).stdout).contains("true"));
+}
