@@ -48,7 +48,7 @@ pub fn one(options: &OnePlace) -> anyhow::Result<Arc<dyn Launcher>> {
                 lease: options.lease,
                 options: options.ssh_option.clone(),
             };
-            Arc::new(Ssh::new(settings, program()?, key, state()?)?)
+            Arc::new(Ssh::new(settings, program()?, key, &state()?)?)
         }
         Kind::Url(url) => {
             let token = token(options).context("a server behind a URL needs --token or TESTUDO_PLACE_TOKEN")?;

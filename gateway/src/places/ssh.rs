@@ -33,7 +33,6 @@ pub struct Ssh {
     link: SshLink,
     program: Program,
     key: Key,
-    state: StateDirectory,
     /// The host's directory of places, once it is known.
     places: Mutex<Option<String>>,
     /// One at a time makes the connection again.
@@ -43,12 +42,12 @@ pub struct Ssh {
 const LOOK: Duration = Duration::from_secs(4);
 
 impl Ssh {
-    pub fn new(settings: SshSettings, program: Program, key: Key, state: StateDirectory) -> Result<Self, PlaceError> {
+    pub fn new(settings: SshSettings, program: Program, key: Key, state: &StateDirectory) -> Result<Self, PlaceError> {
         // Two replicas on one machine have a connection each.
         let unique = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
         let control = state.of(&format!("ssh-{unique}"));
         let link = SshLink::new(settings.host.clone(), control, settings.options.clone());
-        Ok(Self { settings, link, program, key, state, places: Mutex::new(None), healing: Mutex::new(()) })
+        Ok(Self { settings, link, program, key, places: Mutex::new(None), healing: Mutex::new(()) })
     }
 
     fn gateway(&self) -> String {

@@ -204,7 +204,7 @@ impl Settings {
                     lease: self.limits.idle,
                     options: place.ssh_options.clone(),
                 };
-                Arc::new(Ssh::new(settings, program()?, key.clone(), state()?)?)
+                Arc::new(Ssh::new(settings, program()?, key.clone(), &state()?)?)
             }
             Kind::Url(_) => {
                 let file = place.place_token_file.as_ref();
