@@ -64,13 +64,14 @@ pub fn pod(template: &Value, labels: &Labels, inside: &Inside) -> Result<Value, 
         spec["automountServiceAccountToken"] = json!(false);
     }
     push(&mut spec["volumes"], json!({"name": VOLUME, "emptyDir": {}}));
+    let pull_policy = spec["containers"][0]["imagePullPolicy"].as_str().unwrap_or("IfNotPresent").to_owned();
     let mount = json!({"name": VOLUME, "mountPath": DIRECTORY});
     push(
         &mut spec["initContainers"],
         json!({
             "name": VOLUME,
             "image": inside.program_image,
-            "imagePullPolicy": spec["containers"][0]["imagePullPolicy"].as_str().unwrap_or("IfNotPresent"),
+            "imagePullPolicy": pull_policy,
             "command": ["/testudo-gateway", "put", DIRECTORY],
             "volumeMounts": [mount],
         }),
@@ -262,7 +263,7 @@ mod tests {
         assert_eq!(container["image"], "python:3.13");
         assert_eq!(container["env"][0], json!({"name": "A", "value": "b"}));
         assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 2);
-        assert_eq!(container["args"][4..], [json!("--lease"), json!("60")]);
+        assert_eq!(container["args"].as_array().unwrap()[4..], [json!("--lease"), json!("60")]);
         assert!(super::pod(&json!({"spec": {}}), &labels(), &inside).is_err());
     }
 

@@ -110,7 +110,8 @@ impl State {
             }
             let (status, answer) = self.answer(method, path, query, &body);
             let answer = answer.to_string();
-            let head = format!("HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}", answer.len());
+            let head =
+                format!("HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}", answer.len());
             if stream.write_all(format!("{head}\r\n\r\n{answer}").as_bytes()).is_err() {
                 return;
             }
@@ -120,7 +121,10 @@ impl State {
     fn answer(&self, method: &str, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
         let mut objects = self.objects.lock().unwrap();
         let refusal = |code: u16| {
-            (code, json!({"kind": "Status", "status": "Failure", "code": code, "message": format!("{code} for {path}")}))
+            (
+                code,
+                json!({"kind": "Status", "status": "Failure", "code": code, "message": format!("{code} for {path}")}),
+            )
         };
         match method {
             "POST" => {
@@ -144,7 +148,8 @@ impl State {
                 let selector = query["labelSelector=".len()..].replace("%3D", "=");
                 let wanted: Vec<(&str, &str)> = selector.split(',').filter_map(|one| one.split_once('=')).collect();
                 let inside = objects.iter().filter(|(one, _)| one.starts_with(&format!("{path}/")));
-                let fits = |object: &Value| wanted.iter().all(|(name, value)| object["metadata"]["labels"][name] == **value);
+                let fits =
+                    |object: &Value| wanted.iter().all(|(name, value)| object["metadata"]["labels"][name] == **value);
                 let items: Vec<&Value> = inside.map(|(_, object)| object).filter(|object| fits(object)).collect();
                 (200, json!({ "items": items }))
             }
@@ -206,7 +211,9 @@ impl State {
                 Err(_) => break,
             }
             match socket.read() {
-                Ok(Message::Binary(frame)) if frame.len() > 1 && frame[0] == 0 => inside.write_all(&frame[1..]).unwrap(),
+                Ok(Message::Binary(frame)) if frame.len() > 1 && frame[0] == 0 => {
+                    inside.write_all(&frame[1..]).unwrap()
+                }
                 Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(_) => return,
                 Ok(_) => {}
@@ -222,7 +229,8 @@ fn read_request(stream: &mut TcpStream, seen: &mut Vec<u8>) -> Option<(String, V
     loop {
         if let Some(end) = seen.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&seen[..end]).into_owned();
-            let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
             let whole = end + 4 + length.unwrap_or(0);
             if seen.len() >= whole {
                 let body = seen[end + 4..whole].to_vec();
