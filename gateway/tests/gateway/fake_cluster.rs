@@ -97,6 +97,13 @@ impl Cluster {
     }
 }
 
+/// The threads that serve keep the state; the servers in the pods end with the test.
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.state.servers.lock().unwrap().clear();
+    }
+}
+
 impl State {
     fn serve(&self, mut stream: TcpStream) {
         let mut seen = Vec::new();
