@@ -49,13 +49,13 @@ def run(options, namespace, check, kubectl):
         session = answer.headers["Mcp-Session-Id"]
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
             "name": "bash", "arguments": {"command": "echo x >> /tmp/ledger; sleep 8; cat /tmp/ledger; exit 5"}}}
-        thread = threading.Thread(target=lambda: quiet(lambda: one.post(call, session, "call-1")))
+        thread = threading.Thread(target=lambda: quiet(lambda: one.post(call, session, "0c7d6f9e-3f7b-4c55-9a55")))
         thread.start()
         time.sleep(3)
         one.process.kill()
         thread.join()
         call["id"] = 3
-        _, messages = two.post(call, session, "call-1")
+        _, messages = two.post(call, session, "0c7d6f9e-3f7b-4c55-9a55")
         result = messages[-1]["result"]
         good = result["content"][0]["text"] == "exit_code: 5\n\nstdout:\nx\n" and result["_meta"]["testudo/outcome"] == "finished"
         check("a gateway is killed in mid-command, and the other has the result of the one run", good, repr(result)[:200])
