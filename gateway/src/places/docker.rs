@@ -87,7 +87,12 @@ const START: Duration = Duration::from_secs(30);
 const LEFT_OVER: u64 = 120;
 
 impl Docker {
-    pub fn new(settings: DockerSettings, program: Program, key: Key, state: StateDirectory) -> Result<Self, PlaceError> {
+    pub fn new(
+        settings: DockerSettings,
+        program: Program,
+        key: Key,
+        state: StateDirectory,
+    ) -> Result<Self, PlaceError> {
         let engine = Engine::parse(&settings.engine).map_err(PlaceError::Failed)?;
         Ok(Self { settings, engine, program, key, state })
     }
@@ -95,7 +100,8 @@ impl Docker {
     async fn create(&self, owner: &str, slot: &str) -> Result<String, PlaceError> {
         let id = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
         let directory = self.state.make(&id, &self.token(&id));
-        let directory = directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
+        let directory =
+            directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
         let made = self.create_container(&id, owner, slot, &directory.display().to_string()).await;
         let started = match made {
             Ok(container) => match self.start(&id, &container).await {
@@ -128,7 +134,10 @@ impl Docker {
         match self.engine.get(&path).await {
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
                 tracing::info!("fetching the image {}", self.settings.image);
-                self.engine.pull(&self.settings.image).await.map_err(|error| self.failed("to fetch the image", &error))?;
+                self.engine
+                    .pull(&self.settings.image)
+                    .await
+                    .map_err(|error| self.failed("to fetch the image", &error))?;
                 self.engine.get(&path).await.map_err(|error| self.failed("to find the image", &error))
             }
             found => found.map_err(|error| self.failed("to find the image", &error)),
@@ -137,10 +146,8 @@ impl Docker {
 
     fn container(&self, id: &str, owner: &str, directory: &str, image: &Value) -> Value {
         let settings = &self.settings;
-        let mut binds = vec![
-            format!("{}:{PROGRAM}:ro", self.program.path.display()),
-            format!("{directory}:{DIRECTORY}"),
-        ];
+        let mut binds =
+            vec![format!("{}:{PROGRAM}:ro", self.program.path.display()), format!("{directory}:{DIRECTORY}")];
         binds.extend(settings.project.as_ref().map(|project| format!("{0}:{0}", project.display())));
         binds.extend(settings.mounts.iter().cloned());
         let from_image = image["WorkingDir"].as_str().filter(|path| !["", "/"].contains(path));

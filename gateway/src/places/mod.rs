@@ -10,6 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 mod docker;
 mod docker_engine;
 mod kind;
+mod kubernetes;
+mod kubernetes_cluster;
+mod kubernetes_objects;
 mod program;
 mod ssh;
 mod ssh_link;
@@ -19,6 +22,7 @@ mod url;
 
 pub use docker::{Docker, DockerSettings};
 pub use kind::Kind;
+pub use kubernetes::{Kubernetes, KubernetesSettings, Reach};
 pub use program::Program;
 pub use ssh::{Ssh, SshSettings};
 pub use state_directory::StateDirectory;
@@ -97,7 +101,9 @@ pub enum State {
     /// Made and not started. Its maker is at work on it, or died.
     Unstarted,
     Running,
-    Ended { how: String },
+    Ended {
+        how: String,
+    },
 }
 
 #[derive(Debug, Error)]

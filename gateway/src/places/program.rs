@@ -18,9 +18,9 @@ impl Program {
     /// The one that a person named, else the one beside this program, else the one on the search path.
     pub fn find(named: Option<&Path>) -> anyhow::Result<Self> {
         let beside = std::env::current_exe().ok().and_then(|own| own.parent().map(|folder| folder.join("testudo")));
-        let on_path = std::env::var_os("PATH").into_iter().flat_map(|path| {
-            std::env::split_paths(&path).map(|folder| folder.join("testudo")).collect::<Vec<_>>()
-        });
+        let on_path = std::env::var_os("PATH")
+            .into_iter()
+            .flat_map(|path| std::env::split_paths(&path).map(|folder| folder.join("testudo")).collect::<Vec<_>>());
         let mut candidates: Vec<PathBuf> = match named {
             Some(named) => vec![named.to_owned()],
             None => beside.into_iter().chain(on_path).collect(),
@@ -50,6 +50,14 @@ impl Program {
             }
         }
         Ok(self.hash.get_or_init(|| hex(&hasher.finalize())))
+    }
+
+    /// Copies it into a directory, where it appears whole or not at all.
+    pub fn put(&self, directory: &Path) -> anyhow::Result<()> {
+        let (partial, whole) = (directory.join(".testudo.partial"), directory.join("testudo"));
+        std::fs::copy(&self.path, &partial)
+            .with_context(|| format!("failed to copy testudo to {}", partial.display()))?;
+        std::fs::rename(&partial, &whole).with_context(|| format!("failed to make {}", whole.display()))
     }
 
     /// A program with an interpreter needs its libraries in the place too, and most images lack them.
