@@ -43,7 +43,9 @@ pub async fn run(options: &DoctorOptions) -> anyhow::Result<ExitCode> {
 async fn look(link: &Arc<Link>) -> Result<(), String> {
     let welcome = ask(link, "server/discover", json!({})).await?;
     let instructions = welcome["instructions"].as_str().unwrap_or_default();
-    for line in instructions.lines().filter(|line| ["Project", "Scope", "Sandbox"].iter().any(|word| line.starts_with(word))) {
+    for line in
+        instructions.lines().filter(|line| ["Project", "Scope", "Sandbox"].iter().any(|word| line.starts_with(word)))
+    {
         say("inside", line);
     }
     let begin = Instant::now();

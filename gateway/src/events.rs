@@ -61,7 +61,8 @@ impl Event {
     /// The message in it; empty if the event is only a comment, or begins a stream.
     pub fn data(&self) -> Bytes {
         let lines = self.raw.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        let mut data = lines.filter_map(|line| line.strip_prefix(b"data:")).map(|rest| rest.strip_prefix(b" ").unwrap_or(rest));
+        let mut data =
+            lines.filter_map(|line| line.strip_prefix(b"data:")).map(|rest| rest.strip_prefix(b" ").unwrap_or(rest));
         let Some(first) = data.next() else { return Bytes::new() };
         let mut whole = first.to_vec();
         for more in data {

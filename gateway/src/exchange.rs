@@ -172,7 +172,10 @@ impl Exchange {
         while let Some(event) = self.events.next() {
             let data = event.data();
             let is_response = !data.is_empty()
-                && self.sent_as.as_ref().is_some_and(|id| Envelope::of(&data).is_some_and(|found| found.is_response_to(id)));
+                && self
+                    .sent_as
+                    .as_ref()
+                    .is_some_and(|id| Envelope::of(&data).is_some_and(|found| found.is_response_to(id)));
             self.ready.push_back(if is_response && self.sent_as != self.envelope.id {
                 Event::of(&self.under_own_id(&data))
             } else {
@@ -184,7 +187,9 @@ impl Exchange {
             }
         }
         // Reading to the end lets the connection be used again.
-        if self.done && let Some(mut answer) = self.answer.take() {
+        if self.done
+            && let Some(mut answer) = self.answer.take()
+        {
             tokio::spawn(async move { timeout(Duration::from_secs(1), answer.whole()).await });
         }
         Ok(())

@@ -24,11 +24,7 @@ impl Failure {
     fn text(&self, is_call: bool) -> String {
         match self {
             Self::Gone { place, how } => {
-                let call = if is_call {
-                    "This call did not finish: what it did before is not known. "
-                } else {
-                    ""
-                };
+                let call = if is_call { "This call did not finish: what it did before is not known. " } else { "" };
                 format!(
                     "The place {place} is gone: {how}. {call}Lost with it: the sessions' working directories and variables, \
                      tasks with their output, and files outside of mounted directories. It is not replaced. Start a new \

@@ -54,7 +54,8 @@ impl Handle {
         if !key.verifies(PURPOSE, signed, &signature) {
             return Err(HandleError::Forged);
         }
-        let payload = signed.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix('.')).ok_or(HandleError::Forged)?;
+        let payload =
+            signed.strip_prefix(VERSION).and_then(|rest| rest.strip_prefix('.')).ok_or(HandleError::Forged)?;
         let payload = BASE64.decode(payload).map_err(|_| HandleError::Forged)?;
         let handle: Self = serde_json::from_slice(&payload).map_err(|_| HandleError::Forged)?;
         match handle {

@@ -26,13 +26,15 @@ impl Key {
             let key = hex(&random_bytes(LEAST_BYTES)?);
             let temporary = path.with_extension(random_id()?);
             let mut file = std::fs::OpenOptions::new().create_new(true).write(true).mode(0o600).open(&temporary);
-            let file = file.as_mut().map_err(|error| anyhow::anyhow!("failed to make {}: {error}", temporary.display()))?;
+            let file =
+                file.as_mut().map_err(|error| anyhow::anyhow!("failed to make {}: {error}", temporary.display()))?;
             file.write_all(key.as_bytes())?;
             // A link, unlike a rename, does not replace the file that another replica has made meanwhile.
             let _ = std::fs::hard_link(&temporary, path);
             std::fs::remove_file(&temporary)?;
         }
-        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read the key {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("failed to read the key {}", path.display()))?;
         let key = text.trim().as_bytes().to_vec();
         ensure!(key.len() >= LEAST_BYTES, "the key in {} is shorter than {LEAST_BYTES} bytes", path.display());
         Ok(Self(key))

@@ -64,11 +64,19 @@ pub fn engine(kind: &Kind) -> anyhow::Result<(&'static str, String)> {
     let (name, from_variable, candidates) = match kind {
         Kind::Podman { .. } => {
             let own = runtime.map(|runtime| runtime.join("podman/podman.sock"));
-            ("podman", variable("CONTAINER_HOST"), own.into_iter().chain([PathBuf::from("/run/podman/podman.sock")]).collect())
+            (
+                "podman",
+                variable("CONTAINER_HOST"),
+                own.into_iter().chain([PathBuf::from("/run/podman/podman.sock")]).collect(),
+            )
         }
         _ => {
             let own = runtime.map(|runtime| runtime.join("docker.sock"));
-            ("docker", variable("DOCKER_HOST"), [PathBuf::from("/var/run/docker.sock")].into_iter().chain(own).collect())
+            (
+                "docker",
+                variable("DOCKER_HOST"),
+                [PathBuf::from("/var/run/docker.sock")].into_iter().chain(own).collect(),
+            )
         }
     };
     if let Some(address) = from_variable {

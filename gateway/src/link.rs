@@ -53,7 +53,11 @@ impl Headers {
 /// A value that cannot stand in a header as it is.
 fn encoded(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| (0x20..0x7f).contains(&byte)) && value.trim() == value;
-    if is_plain && !value.starts_with("=?base64?") { value.to_owned() } else { format!("=?base64?{}?=", BASE64.encode(value)) }
+    if is_plain && !value.starts_with("=?base64?") {
+        value.to_owned()
+    } else {
+        format!("=?base64?{}?=", BASE64.encode(value))
+    }
 }
 
 impl Link {
@@ -132,9 +136,7 @@ impl Link {
         match self.launcher.presence(&self.id).await {
             Presence::Gone(how) => Failure::Gone { place: self.name(), how },
             Presence::There => Failure::Unreachable { place: self.name(), why: why.to_string() },
-            Presence::Unknown(unknown) => {
-                Failure::Unreachable { place: self.name(), why: format!("{why}; {unknown}") }
-            }
+            Presence::Unknown(unknown) => Failure::Unreachable { place: self.name(), why: format!("{why}; {unknown}") },
         }
     }
 }

@@ -176,7 +176,8 @@ impl Client {
             if data.is_empty() {
                 continue;
             }
-            answered |= envelope.id.as_ref().is_some_and(|id| Envelope::of(&data).is_some_and(|one| one.is_response_to(id)));
+            answered |=
+                envelope.id.as_ref().is_some_and(|id| Envelope::of(&data).is_some_and(|one| one.is_response_to(id)));
             if answered && (envelope.is("initialize") || envelope.is("server/discover")) {
                 let session = head.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
                 self.welcome(&data, session).await;
@@ -254,7 +255,9 @@ impl Client {
         self.open().drain().for_each(|(_, open)| open.task.abort());
         if self.session().id.is_some() && !self.link.launcher.is_private() {
             let headers = self.headers(&Envelope::default());
-            let _ = tokio::time::timeout(Duration::from_secs(2), self.link.send(Method::DELETE, &headers, Bytes::new())).await;
+            let _ =
+                tokio::time::timeout(Duration::from_secs(2), self.link.send(Method::DELETE, &headers, Bytes::new()))
+                    .await;
         }
     }
 }

@@ -29,7 +29,7 @@ fn full_pipe(world: &World) -> File {
 fn a_server_that_ssh_started_runs_every_command() {
     let world = World::new();
     let script = "unset SHLVL; export SSH_CLIENT='192.0.2.1 50000 22'; exec \"$@\"";
-    let mut server = launched(&world, User::Own, script, &[]);
+    let mut server = launched(&world, User::Tester, script, &[]);
     for number in 0..4 {
         assert_eq!(server.bash(&format!("echo {number}; export N={number}")).stdout(), format!("{number}\n"));
     }

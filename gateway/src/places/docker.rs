@@ -87,7 +87,12 @@ const START: Duration = Duration::from_secs(30);
 const LEFT_OVER: u64 = 120;
 
 impl Docker {
-    pub fn new(settings: DockerSettings, program: Program, key: Key, state: StateDirectory) -> Result<Self, PlaceError> {
+    pub fn new(
+        settings: DockerSettings,
+        program: Program,
+        key: Key,
+        state: StateDirectory,
+    ) -> Result<Self, PlaceError> {
         let engine = Engine::parse(&settings.engine).map_err(PlaceError::Failed)?;
         Ok(Self { settings, engine, program, key, state })
     }
@@ -97,7 +102,8 @@ impl Docker {
         let image = self.image().await?;
         let user = self.user(image["Config"]["User"].as_str().unwrap_or_default())?;
         let directory = self.state.make(&id, &self.token(&id), user);
-        let directory = directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
+        let directory =
+            directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
         let body = self.container(&id, owner, &directory.display().to_string(), user, &image["Config"]);
         let made = self.create_container(owner, slot, &body).await;
         let started = match made {
@@ -129,7 +135,10 @@ impl Docker {
         match self.engine.get(&path).await {
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
                 tracing::info!("fetching the image {}", self.settings.image);
-                self.engine.pull(&self.settings.image).await.map_err(|error| self.failed("to fetch the image", &error))?;
+                self.engine
+                    .pull(&self.settings.image)
+                    .await
+                    .map_err(|error| self.failed("to fetch the image", &error))?;
                 self.engine.get(&path).await.map_err(|error| self.failed("to find the image", &error))
             }
             found => found.map_err(|error| self.failed("to find the image", &error)),
@@ -138,10 +147,8 @@ impl Docker {
 
     fn container(&self, id: &str, owner: &str, directory: &str, user: (u32, u32), image: &Value) -> Value {
         let settings = &self.settings;
-        let mut binds = vec![
-            format!("{}:{PROGRAM}:ro", self.program.path.display()),
-            format!("{directory}:{DIRECTORY}"),
-        ];
+        let mut binds =
+            vec![format!("{}:{PROGRAM}:ro", self.program.path.display()), format!("{directory}:{DIRECTORY}")];
         binds.extend(settings.project.as_ref().map(|project| format!("{0}:{0}", project.display())));
         binds.extend(settings.mounts.iter().cloned());
         let from_image = image["WorkingDir"].as_str().filter(|path| !["", "/"].contains(path));

@@ -72,16 +72,24 @@ impl Engine {
     pub async fn pull(&self, image: &str) -> Result<(), EngineError> {
         let path = format!("/images/create?fromImage={}", encoded(image));
         let progress = self.send(Method::POST, &path, None, Duration::from_mins(30)).await?;
-        let failed = progress.as_str().into_iter().flat_map(str::lines).find_map(|line| {
-            serde_json::from_str::<Value>(line).ok()?.get("error")?.as_str().map(str::to_owned)
-        });
+        let failed = progress
+            .as_str()
+            .into_iter()
+            .flat_map(str::lines)
+            .find_map(|line| serde_json::from_str::<Value>(line).ok()?.get("error")?.as_str().map(str::to_owned));
         match failed {
             Some(message) => Err(EngineError::Refused { status: StatusCode::NOT_FOUND, message }),
             None => Ok(()),
         }
     }
 
-    async fn send(&self, method: Method, path: &str, body: Option<&Value>, patience: Duration) -> Result<Value, EngineError> {
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+        patience: Duration,
+    ) -> Result<Value, EngineError> {
         let body = body.map_or_else(Bytes::new, |body| body.to_string().into());
         let request = Request::builder().method(method).uri(path).header("host", "engine");
         let request = request.header("content-type", "application/json").body(Full::new(body));

@@ -97,7 +97,9 @@ pub enum State {
     /// Made and not started. Its maker is at work on it, or died.
     Unstarted,
     Running,
-    Ended { how: String },
+    Ended {
+        how: String,
+    },
 }
 
 #[derive(Debug, Error)]

@@ -18,9 +18,9 @@ impl Program {
     /// The one that a person named, else the one beside this program, else the one on the search path.
     pub fn find(named: Option<&Path>) -> anyhow::Result<Self> {
         let beside = std::env::current_exe().ok().and_then(|own| own.parent().map(|folder| folder.join("testudo")));
-        let on_path = std::env::var_os("PATH").into_iter().flat_map(|path| {
-            std::env::split_paths(&path).map(|folder| folder.join("testudo")).collect::<Vec<_>>()
-        });
+        let on_path = std::env::var_os("PATH")
+            .into_iter()
+            .flat_map(|path| std::env::split_paths(&path).map(|folder| folder.join("testudo")).collect::<Vec<_>>());
         let mut candidates: Vec<PathBuf> = match named {
             Some(named) => vec![named.to_owned()],
             None => beside.into_iter().chain(on_path).collect(),

@@ -47,7 +47,17 @@ impl SshLink {
         let _ = std::fs::remove_file(&self.control);
         let mut started = self
             .ssh()
-            .args(["-M", "-N", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=1", "-o", "ServerAliveCountMax=3"])
+            .args([
+                "-M",
+                "-N",
+                "-T",
+                "-o",
+                "BatchMode=yes",
+                "-o",
+                "ServerAliveInterval=1",
+                "-o",
+                "ServerAliveCountMax=3",
+            ])
             .args(["-o", "ControlPersist=no", "-o", "ConnectTimeout=5", "-o", "StreamLocalBindUnlink=yes"])
             .args(["--", &self.host])
             .stdin(Stdio::null())

@@ -63,7 +63,8 @@ impl StateDirectory {
     /// The places that have a directory, with its age in seconds.
     pub fn all(&self) -> Vec<(String, u64)> {
         let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let age = |entry: &std::fs::DirEntry| entry.metadata().ok()?.modified().ok()?.elapsed().ok().map(|age| age.as_secs());
+        let age =
+            |entry: &std::fs::DirEntry| entry.metadata().ok()?.modified().ok()?.elapsed().ok().map(|age| age.as_secs());
         entries
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| (entry.file_name().to_string_lossy().into_owned(), age(&entry).unwrap_or(0)))

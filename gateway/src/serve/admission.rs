@@ -44,8 +44,7 @@ const SOON: Duration = Duration::from_secs(5);
 impl Admission {
     pub fn new(limits: Limits) -> Arc<Self> {
         let allowance = limits.creates_per_second.max(1.0);
-        let ledger =
-            Ledger { allowance, refilled: Instant::now(), making: HashMap::new(), made: HashMap::new() };
+        let ledger = Ledger { allowance, refilled: Instant::now(), making: HashMap::new(), made: HashMap::new() };
         Arc::new(Self { limits, state: Mutex::new(ledger) })
     }
 

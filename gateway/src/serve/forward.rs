@@ -45,7 +45,11 @@ impl Forwarding {
         let is_open = !matches!(self.session, Session::Begins) || inner.is_some();
         let greets = self.envelope.is("initialize") || self.envelope.is("server/discover");
         let mut response = if head.is_stream {
-            let guard = CancelOnDrop { link: self.link.clone(), id: exchange.call_id().map(str::to_owned), armed: self.cancels };
+            let guard = CancelOnDrop {
+                link: self.link.clone(),
+                id: exchange.call_id().map(str::to_owned),
+                armed: self.cancels,
+            };
             Response::new(events(exchange, guard, greets.then(|| self.link.introduction())))
         } else {
             let data = exchange.whole().await;
@@ -67,16 +71,19 @@ impl Forwarding {
 
 /// Events as they come. The first response of a client tells it where it is.
 fn events(exchange: Exchange, guard: CancelOnDrop, introduction: Option<String>) -> Body {
-    let stream = stream::unfold((exchange, guard, introduction), |(mut exchange, mut guard, introduction)| async move {
-        let event = exchange.next().await;
-        guard.armed &= event.is_some() && !exchange.is_done();
-        let event = event?;
-        let event = match &introduction {
-            Some(line) if !event.data().is_empty() => event.with_data(&message::with_instructions(&event.data(), line)),
-            _ => event,
-        };
-        Some((Ok::<_, Infallible>(Frame::data(event.raw)), (exchange, guard, introduction)))
-    });
+    let stream =
+        stream::unfold((exchange, guard, introduction), |(mut exchange, mut guard, introduction)| async move {
+            let event = exchange.next().await;
+            guard.armed &= event.is_some() && !exchange.is_done();
+            let event = event?;
+            let event = match &introduction {
+                Some(line) if !event.data().is_empty() => {
+                    event.with_data(&message::with_instructions(&event.data(), line))
+                }
+                _ => event,
+            };
+            Some((Ok::<_, Infallible>(Frame::data(event.raw)), (exchange, guard, introduction)))
+        });
     StreamBody::new(stream).boxed_unsync()
 }
 
@@ -99,7 +106,8 @@ impl Drop for CancelOnDrop {
 /// The stream on which a place sends questions and notifications outside of calls.
 pub async fn listen(link: &Arc<Link>, headers: &Headers) -> Result<Response<Body>, Response<Body>> {
     let answer = link.send(Method::GET, headers, Bytes::new()).await;
-    let answer = answer.map_err(|error| answers::refusal(StatusCode::BAD_GATEWAY, &format!("{}: {error}", link.name())))?;
+    let answer =
+        answer.map_err(|error| answers::refusal(StatusCode::BAD_GATEWAY, &format!("{}: {error}", link.name())))?;
     let (status, kind) = (answer.head.status, answer.head.headers.get("content-type").cloned());
     let body = stream::unfold(answer, |mut answer| async move {
         let chunk = answer.chunk().await.ok()??;

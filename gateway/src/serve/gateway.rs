@@ -99,7 +99,8 @@ impl Gateway {
     pub async fn slot(&self, kind: &PlaceKind, owner: &str, name: &str, anew: bool) -> Result<Slot, AdmitError> {
         let owner = self.owner_tag(owner);
         let slot = self.key.tag("slot", &format!("{}\0{owner}\0{name}", kind.name));
-        let known = self.slots.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner.clone(), slot.clone())).cloned();
+        let known =
+            self.slots.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner.clone(), slot.clone())).cloned();
         if let (Some(id), false) = (known, anew) {
             return Ok(Slot::There(self.link(kind, &id)));
         }

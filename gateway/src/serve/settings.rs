@@ -190,7 +190,8 @@ impl Settings {
             Kind::Url(_) => {
                 let file = place.place_token_file.as_ref();
                 let file = file.with_context(|| format!("the place {} needs a place_token_file", place.name))?;
-                let token = std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+                let token =
+                    std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
                 let token = token.split_whitespace().last().unwrap_or_default().to_owned();
                 Arc::new(Url::new(UrlSettings { urls: place.place.clone(), token })?)
             }

@@ -10,7 +10,11 @@ const ID: &str = "0a1b2c3d4e5f6071";
 /// Appends a line, so that runs can be counted, and waits until the test lets it go on.
 fn counted(world: &World) -> String {
     let (runs, release) = (world.path("runs"), world.path("release"));
-    format!("echo run >> {}; while ! test -e {}; do sleep 0.05; done; echo whole; exit 5", runs.display(), release.display())
+    format!(
+        "echo run >> {}; while ! test -e {}; do sleep 0.05; done; echo whole; exit 5",
+        runs.display(),
+        release.display()
+    )
 }
 
 #[test]

@@ -45,7 +45,13 @@ impl Reply {
 }
 
 /// Sends one request on a connection of its own. An answer that was cut is what has come of it.
-pub fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> std::io::Result<Reply> {
+pub fn exchange(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(120)))?;
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
@@ -56,7 +62,8 @@ pub fn exchange(address: &str, method: &str, path: &str, headers: &[(&str, &str)
     let mut all = Vec::new();
     stream.read_to_end(&mut all)?;
     let text = String::from_utf8_lossy(&all).into_owned();
-    let (head, body) = text.split_once("\r\n\r\n").ok_or_else(|| std::io::Error::other(format!("cut off: {text:?}")))?;
+    let (head, body) =
+        text.split_once("\r\n\r\n").ok_or_else(|| std::io::Error::other(format!("cut off: {text:?}")))?;
     let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
     let chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
     let body = if chunked { unchunked(body)? } else { body.to_owned() };
@@ -89,12 +96,16 @@ impl Client {
         assert_eq!(reply.status, 200, "{reply:?}");
         client.session = reply.header("mcp-session-id").map(str::to_owned);
         assert!(client.session.is_some(), "{reply:?}");
-        assert_eq!(client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &[]).unwrap().status, 202);
+        assert_eq!(
+            client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &[]).unwrap().status,
+            202
+        );
         client
     }
 
     pub fn initialize(&mut self) -> Reply {
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         self.request("initialize", hello)
     }
 

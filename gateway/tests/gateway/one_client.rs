@@ -77,7 +77,10 @@ fn an_agent_works_through_the_gateway_as_if_it_were_there() {
     let mut client = Stdio1::start(&world, &server);
     let welcome = client.initialize(json!({}));
     let instructions = welcome["result"]["instructions"].as_str().unwrap();
-    assert!(instructions.starts_with("This runs in a place of its own, through testudo-gateway: http://"), "{instructions}");
+    assert!(
+        instructions.starts_with("This runs in a place of its own, through testudo-gateway: http://"),
+        "{instructions}"
+    );
     assert!(instructions.contains("Sandbox: off"), "{instructions}");
     let tools = client.ask(1, "tools/list", json!({}));
     assert!(tools["result"]["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "bash"));

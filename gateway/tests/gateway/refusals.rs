@@ -53,8 +53,7 @@ fn a_header_that_differs_from_the_message_is_refused() {
     let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
         "name": "bash", "arguments": {"command": "touch ran"}, "_meta": {"testudo/callId": "0123456789abcdef"},
     }});
-    let different =
-        [("mcp-method", "tools/list"), ("mcp-name", "view"), ("testudo-call-id", "fedcba9876543210")];
+    let different = [("mcp-method", "tools/list"), ("mcp-name", "view"), ("testudo-call-id", "fedcba9876543210")];
     for header in different {
         let reply = client.post(&call, &[header]).unwrap();
         assert_eq!(reply.status, 400, "{header:?}: {reply:?}");

@@ -16,7 +16,8 @@ fn sessions_do_not_mix_and_any_gateway_serves_them() {
         std::thread::spawn(move || {
             for number in 0..5_usize {
                 let name = format!("w{worker}-{number}");
-                let mut client = Client::begin(&addresses[worker % 2], if worker % 3 == 0 { "bob-token" } else { "alice-token" });
+                let mut client =
+                    Client::begin(&addresses[worker % 2], if worker % 3 == 0 { "bob-token" } else { "alice-token" });
                 client.bash(&format!("mkdir -p {name} && cd {name} && export NAME={name} && echo {name} > file"));
                 for call in 0..3 {
                     client.address.clone_from(&addresses[call % 2]);

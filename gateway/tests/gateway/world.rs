@@ -178,15 +178,23 @@ pub fn half_a_server(listener: &std::net::TcpListener) {
                 seen.extend_from_slice(&buffer[..count]);
                 let text = String::from_utf8_lossy(&seen).into_owned();
                 let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head.lines().find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
+                let length = head
+                    .lines()
+                    .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
                 if body.len() < length.unwrap_or(0) {
                     continue;
                 }
                 seen.clear();
                 let (kind, body) = if body.contains("tools/call") {
-                    ("text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n")
+                    (
+                        "text/event-stream",
+                        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n",
+                    )
                 } else {
-                    ("application/json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}")
+                    (
+                        "application/json",
+                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
+                    )
                 };
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nmcp-session-id: s\r\ncontent-length: {}\r\n\r\n{body}",
