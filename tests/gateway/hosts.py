@@ -12,9 +12,10 @@ class Hosts:
     def __init__(self, directory, names):
         self.directory = pathlib.Path(directory)
         self.mark = f"{os.getpid() % 100000}"
+        self.network = f"10.213.{os.getpid() % 250}"
         self.bridge, self.names, self.daemons = f"tgb{self.mark}", names, {}
         run("ip", "link", "add", self.bridge, "type", "bridge")
-        run("ip", "address", "add", "10.213.77.1/24", "dev", self.bridge)
+        run("ip", "address", "add", f"{self.network}.1/24", "dev", self.bridge)
         run("ip", "link", "set", self.bridge, "up")
         key = self.directory / "key-of-client"
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key))
@@ -22,7 +23,7 @@ class Hosts:
         config = []
         for number, name in enumerate(names, start=2):
             self.start(number, name, key)
-            config.append(f"Host {name}\n HostName 10.213.77.{number}\n Port 2222\n User root\n IdentityFile {key}\n"
+            config.append(f"Host {name}\n HostName {self.network}.{number}\n Port 2222\n User root\n IdentityFile {key}\n"
                           f" IdentitiesOnly yes\n UserKnownHostsFile {self.directory}/known\n StrictHostKeyChecking accept-new\n")
         self.config = self.directory / "ssh_config"
         self.config.write_text("\n".join(config))
@@ -41,7 +42,7 @@ class Hosts:
         run("ip", "link", "set", inner, "netns", space)
         run("ip", "link", "set", outer, "master", self.bridge, "up")
         inside = ("ip", "netns", "exec", space)
-        run(*inside, "ip", "address", "add", f"10.213.77.{number}/24", "dev", inner)
+        run(*inside, "ip", "address", "add", f"{self.network}.{number}/24", "dev", inner)
         run(*inside, "ip", "link", "set", inner, "up")
         run(*inside, "ip", "link", "set", "lo", "up")
         settings = self.directory / f"sshd-{name}"
@@ -49,7 +50,7 @@ class Hosts:
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(settings / "host"))
         shutil.copy(f"{key}.pub", settings / "authorized")
         (settings / "config").write_text(
-            f"Port 2222\nListenAddress 10.213.77.{number}\nHostKey {settings}/host\nAuthorizedKeysFile {settings}/authorized\n"
+            f"Port 2222\nListenAddress {self.network}.{number}\nHostKey {settings}/host\nAuthorizedKeysFile {settings}/authorized\n"
             f"UsePAM no\nStrictModes no\nPermitRootLogin yes\nPidFile {settings}/pid\nSetEnv HOME={home}\n")
         self.daemons[name] = subprocess.Popen([*inside, SSHD, "-D", "-f", str(settings / "config")],
                                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -1,5 +1,5 @@
 """Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [--numbers] [NAME...]"""
-import pathlib, sys, time, traceback
+import pathlib, signal, sys, time, traceback
 
 import containers_many, containers_one, load, measure, ssh_hosts
 from hosts import Hosts
@@ -7,6 +7,8 @@ from world import World
 
 
 def main():
+    # What was started ends with the script, also when somebody ends the script.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     words = [word for word in sys.argv[1:] if not word.startswith("--")]
     gateway, testudo, data, *wanted = words
     world = World(pathlib.Path(gateway).resolve(), pathlib.Path(testudo).resolve(), pathlib.Path(data).resolve())

@@ -99,10 +99,13 @@ impl Docker {
 
     async fn create(&self, owner: &str, slot: &str) -> Result<String, PlaceError> {
         let id = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
-        let directory = self.state.make(&id, &self.token(&id));
+        let image = self.image().await?;
+        let user = self.user(image["Config"]["User"].as_str().unwrap_or_default())?;
+        let directory = self.state.make(&id, &self.token(&id), user);
         let directory =
             directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
-        let made = self.create_container(&id, owner, slot, &directory.display().to_string()).await;
+        let body = self.container(&id, owner, &directory.display().to_string(), user, &image["Config"]);
+        let made = self.create_container(owner, slot, &body).await;
         let started = match made {
             Ok(container) => match self.start(&id, &container).await {
                 Ok(()) => return Ok(id),
@@ -117,11 +120,9 @@ impl Docker {
         started
     }
 
-    async fn create_container(&self, id: &str, owner: &str, slot: &str, directory: &str) -> Result<String, PlaceError> {
-        let image = self.image().await?;
-        let body = self.container(id, owner, directory, &image["Config"]);
+    async fn create_container(&self, owner: &str, slot: &str, body: &Value) -> Result<String, PlaceError> {
         let path = format!("/containers/create?name={}", encoded(&container_name(owner, slot)));
-        let made = self.engine.post(&path, Some(&body)).await.map_err(|error| match error {
+        let made = self.engine.post(&path, Some(body)).await.map_err(|error| match error {
             error if error.is(StatusCode::CONFLICT) => PlaceError::Taken,
             error => self.failed("to create a container", &error),
         })?;
@@ -144,7 +145,7 @@ impl Docker {
         }
     }
 
-    fn container(&self, id: &str, owner: &str, directory: &str, image: &Value) -> Value {
+    fn container(&self, id: &str, owner: &str, directory: &str, user: (u32, u32), image: &Value) -> Value {
         let settings = &self.settings;
         let mut binds =
             vec![format!("{}:{PROGRAM}:ro", self.program.path.display()), format!("{directory}:{DIRECTORY}")];
@@ -170,6 +171,7 @@ impl Docker {
             "Image": settings.image,
             "Entrypoint": command,
             "Cmd": [],
+            "User": format!("{}:{}", user.0, user.1),
             "WorkingDir": workdir,
             "Env": environment,
             "Labels": {
@@ -192,24 +194,28 @@ impl Docker {
             let nano = (cpus * 1e9) as i64;
             body["HostConfig"]["NanoCpus"] = json!(nano);
         }
-        if let Some(user) = self.user() {
-            body["User"] = json!(user);
-        }
         body
     }
 
-    /// Files in a mounted project belong to the person outside too. A gateway of root lets the image decide, unless the
-    /// project has an owner.
-    fn user(&self) -> Option<String> {
-        if self.settings.user.is_some() {
-            return self.settings.user.clone();
+    /// Who runs the server. Files in a mounted project belong to the person outside too. A gateway of root lets the image
+    /// decide, unless the project has an owner.
+    fn user(&self, of_image: &str) -> Result<(u32, u32), PlaceError> {
+        if let Some(user) = &self.settings.user {
+            return parse_user(user).ok_or_else(|| PlaceError::Failed(format!("user = {user:?} has to be UID:GID")));
         }
-        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
-        if !user.is_root() {
-            return Some(format!("{}:{}", user.as_raw(), group.as_raw()));
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let project = self.settings.project.as_ref().and_then(|project| std::fs::metadata(project).ok());
+        match project {
+            _ if own.0 != 0 => Ok(own),
+            Some(project) => Ok((project.uid(), project.gid())),
+            None if of_image.is_empty() => Ok((0, 0)),
+            None => parse_user(of_image).ok_or_else(|| {
+                PlaceError::Failed(format!(
+                    "{} runs as the user {of_image:?}, whose number only the image knows; set user = \"UID:GID\"",
+                    self.name()
+                ))
+            }),
         }
-        let owner = std::fs::metadata(self.settings.project.as_ref()?).ok()?;
-        Some(format!("{}:{}", owner.uid(), owner.gid()))
     }
 
     /// Returns when the server inside answers.
@@ -351,6 +357,12 @@ impl Launcher for Docker {
         }
         Ok(())
     }
+}
+
+/// `UID` or `UID:GID`.
+fn parse_user(text: &str) -> Option<(u32, u32)> {
+    let (user, group) = text.split_once(':').unwrap_or((text, text));
+    Some((user.parse().ok()?, group.parse().ok()?))
 }
 
 fn container_name(owner: &str, slot: &str) -> String {

@@ -11,8 +11,8 @@ test "${got%% *}" = "$HASH" || { rm -f "$HASH.$$"; echo "the copy is damaged" >&
 chmod 700 "$HASH.$$"; mv -f "$HASH.$$" "$HASH""#;
 
 /// The token comes on stdin, so that it is on no command line. The server has a session of its own and survives the
-/// connection.
-pub const START: &str = r#"set -e; umask 077; d="$HOME/.cache/testudo/places/$ID"; mkdir -p "${d%/*}"; mkdir "$d"
+/// connection, so it must not take itself for a part of it.
+pub const START: &str = r#"set -e; umask 077; unset SSH_CLIENT SSH_CONNECTION SSH_TTY; d="$HOME/.cache/testudo/places/$ID"; mkdir -p "${d%/*}"; mkdir "$d"
 cat > "$d/token"; printf '%s\n' "$OWNER $SLOT" > "$d/owner"; cd "$DIRECTORY"
 setsid sh -c 'd=$1; shift; echo $$ > "$d/pid"; exec "$@"' sh "$d" "$HOME/.cache/testudo/bin/$HASH" \
     --transport http --listen "unix:$d/socket" --token-file "$d/token" "$@" > "$d/log" 2>&1 < /dev/null &

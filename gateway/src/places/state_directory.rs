@@ -38,15 +38,17 @@ impl StateDirectory {
         self.of(id).join("socket")
     }
 
-    /// Makes the directory of a place, with its token. Whoever runs in a container can use both; outside of it nobody gets
-    /// past the private directory above.
-    pub fn make(&self, id: &str, token: &str) -> io::Result<PathBuf> {
+    /// Makes the directory of a place, with its token, for the user who runs the server in the place.
+    pub fn make(&self, id: &str, token: &str, user: (u32, u32)) -> io::Result<PathBuf> {
         let directory = self.of(id);
         std::fs::DirBuilder::new().mode(0o700).create(&directory)?;
-        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o777))?;
         let file = directory.join("token");
         std::fs::write(&file, format!("gateway {token}\n"))?;
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644))?;
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600))?;
+        if user.0 != rustix::process::geteuid().as_raw() {
+            std::os::unix::fs::chown(&file, Some(user.0), Some(user.1))?;
+            std::os::unix::fs::chown(&directory, Some(user.0), Some(user.1))?;
+        }
         Ok(directory)
     }
 
