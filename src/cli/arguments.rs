@@ -183,6 +183,19 @@ pub enum Command {
 impl Command {
     /// Subcommands that start no server and read no configuration of it, so its options mean nothing to them.
     const WITHOUT_SERVER: &[&str] = &["install", "completions", "man"];
+
+    /// A person looks at servers that run already, and decides. A mistake in the file must not keep them from it.
+    pub fn ignores_file(&self) -> bool {
+        matches!(
+            self,
+            Self::Ps { .. }
+                | Self::Watch { .. }
+                | Self::Approve(_)
+                | Self::Revoke { .. }
+                | Self::Console { .. }
+                | Self::Audit(_)
+        )
+    }
 }
 
 pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {

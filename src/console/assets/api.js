@@ -45,6 +45,8 @@ export const stop = (server, command) => post(of(server, `commands/${command}/st
 export const type = (server, command, text, keys) => post(of(server, `commands/${command}/input`), { text, keys });
 export const tail = (server, command, from) =>
   request(of(server, `commands/${command}/tail?${Object.entries(from).map((pair) => pair.join('=')).join('&')}`));
+export const lines = (server, command, stream, from, count) =>
+  request(of(server, `commands/${command}/lines/${stream}?from=${from}&count=${count}`));
 export const approvals = (server) => request(of(server, 'approvals'));
 export const revoke = (server, id) => post(of(server, `approvals/${id}/revoke`));
 

@@ -2,16 +2,18 @@
 
 import * as api from './api.js';
 import { duration, el, setText, size, visible } from './dom.js';
+import { Parts } from './parts.js';
 import { Timeline } from './timeline.js';
 import { VirtualList } from './virtual_list.js';
 
 const view = document.getElementById('view-history');
 const [ROW, CHUNK, MOST_CHUNKS] = [34, 100, 20];
 const DAY = 86_400_000;
+/** Codes come behind these, as far as the log has them. */
+const EXITS = [['', 'all'], ['ok', 'succeeded'], ['failed', 'failed'], ['denied', 'denied'], ['open', 'no end']];
 
 const filter = { text: '', session: '', verdict: '', exit: '', program: '' };
-/** Parts of the list by their number; the oldest ones are dropped. */
-const chunks = new Map();
+const parts = new Parts({ size: CHUNK, most: MOST_CHUNKS, load, onLoaded: () => list.schedule() });
 let total = 0;
 let shown = null;
 let generation = 0;
@@ -31,8 +33,7 @@ const span = el('select', { 'aria-label': 'Picture', onchange: () => refresh() }
 const filters = el('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() }, search,
   select('session', 'Session', [['', 'all']]),
   select('verdict', 'Verdict', [['', 'all'], ['allow', 'allowed'], ['ask', 'asked'], ['deny', 'denied']]),
-  select('exit', 'Exit', [['', 'all'], ['ok', 'succeeded'], ['failed', 'failed'], ['denied', 'denied'], ['open', 'no end'],
-    ['1', 'exit 1'], ['2', 'exit 2'], ['124', 'exit 124'], ['127', 'exit 127'], ['137', 'exit 137']]),
+  select('exit', 'Exit', EXITS),
   select('program', 'Program', [['', 'all']]),
   el('label', {}, 'Day', day), el('label', {}, 'Picture', span));
 const counted = el('p', { class: 'quiet', role: 'status' });
@@ -98,10 +99,12 @@ async function refresh() {
       api.timeline({ from, to, filter }),
     ]);
     if (mine !== generation) return;
-    chunks.clear();
-    take(first, found);
-    choices('session', found.sessions);
-    choices('program', found.programs);
+    parts.clear();
+    parts.set(first, found.entries);
+    count(found.total);
+    choices('session', found.sessions.map((name) => [name, visible(name)]));
+    choices('program', found.programs.map((name) => [name, visible(name)]));
+    choices('exit', [...EXITS.slice(1), ...found.exits.map((code) => [code, `exit ${code}`])]);
     timeline.draw(picture, from, to);
     list.refresh();
   } catch (problem) {
@@ -109,38 +112,30 @@ async function refresh() {
   }
 }
 
-function take(number, found) {
-  chunks.delete(number);
-  chunks.set(number, found.entries);
-  if (chunks.size > MOST_CHUNKS) chunks.delete(chunks.keys().next().value);
-  total = found.total;
+function count(found) {
+  total = found;
   setText(counted, total === 1 ? '1 call' : `${total.toLocaleString('en')} calls`);
   list.setCount(total);
 }
 
 async function load(number) {
-  const mine = generation;
-  chunks.set(number, []);
-  try {
-    const found = await api.history({ ...filter, offset: number * CHUNK, limit: CHUNK });
-    if (mine === generation) take(number, found);
-  } catch {
-    chunks.delete(number);
-  }
+  const found = await api.history({ ...filter, offset: number * CHUNK, limit: CHUNK });
+  count(found.total);
+  return found.entries;
 }
 
-function choices(name, values) {
+/** What a filter can be set to. What it is set to stays there. */
+function choices(name, pairs) {
   const field = filters.querySelector(`[name=${name}]`);
-  const wanted = ['', ...new Set([...values, filter[name]].filter(Boolean))];
-  if ([...field.options].map((option) => option.value).join('\n') === wanted.join('\n')) return;
-  field.replaceChildren(...wanted.map((value) => el('option', { value }, value === '' ? 'all' : visible(value))));
+  const wanted = new Map([['', 'all'], ...pairs]);
+  if (!wanted.has(filter[name])) wanted.set(filter[name], visible(filter[name]));
+  if ([...field.options].map((option) => option.value).join('\n') === [...wanted.keys()].join('\n')) return;
+  field.replaceChildren(...[...wanted].map(([value, text]) => el('option', { value }, text)));
   field.value = filter[name];
 }
 
 function draw(row, index) {
-  const number = Math.floor(index / CHUNK);
-  if (!chunks.has(number)) load(number);
-  const entry = chunks.get(number)?.[index % CHUNK];
+  const entry = parts.get(index);
   if (row.entry === entry && row.firstChild) {
     row.firstChild.setAttribute('aria-pressed', String(entry?.id === shown));
     return;
@@ -190,10 +185,9 @@ function tell(entry) {
 async function find(id) {
   const { position } = await api.history({ ...filter, offset: 0, limit: 1, find: id });
   if (position === null) return;
-  const number = Math.floor(position / CHUNK);
-  if (!chunks.get(number)?.length) await load(number);
+  if (!parts.get(position)) await parts.fetch(Math.floor(position / CHUNK));
   list.scrollTo(position);
-  const entry = chunks.get(number)?.[position % CHUNK];
+  const entry = parts.get(position);
   if (entry) tell(entry);
 }
 
