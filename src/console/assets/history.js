@@ -1,7 +1,7 @@
 // What was done, from the audit log: a list of any length with filters, and the timeline of a day.
 
 import * as api from './api.js';
-import { duration, el, setText, size, visible } from './dom.js';
+import { counted, duration, el, setText, size, visible } from './dom.js';
 import { Parts } from './parts.js';
 import { Timeline } from './timeline.js';
 import { VirtualList } from './virtual_list.js';
@@ -18,6 +18,8 @@ let total = 0;
 let shown = null;
 let generation = 0;
 let isOpen = false;
+/** The servers that run. A call of theirs that has no end goes on. */
+let alive = new Set();
 
 const select = (name, label, choices) => {
   const options = choices.map(([value, text]) => el('option', { value }, text));
@@ -36,11 +38,11 @@ const filters = el('form', { class: 'filters', role: 'search', onsubmit: (event)
   select('exit', 'Exit', EXITS),
   select('program', 'Program', [['', 'all']]),
   el('label', {}, 'Day', day), el('label', {}, 'Picture', span));
-const counted = el('p', { class: 'quiet', role: 'status' });
+const totals = el('p', { class: 'quiet', role: 'status' });
 const rows = el('div', { class: 'rows', role: 'list', 'aria-label': 'Calls, the newest first', tabindex: '0' });
 const about = el('div', { class: 'about-entry', role: 'region', 'aria-label': 'The chosen call', hidden: true });
 const timeline = new Timeline((id) => find(id));
-view.append(filters, timeline.element, counted, el('div', { class: 'history-split' }, rows, about));
+view.append(filters, timeline.element, totals, el('div', { class: 'history-split' }, rows, about));
 
 const list = new VirtualList(rows, { rowHeight: ROW, draw, makeRow: () => el('div', { class: 'row', role: 'listitem' }) });
 
@@ -53,6 +55,10 @@ export function open() {
   isOpen = true;
   if (!day.value) day.value = today();
   refresh();
+}
+
+export function show(states) {
+  alive = new Set(states.map(({ server }) => server.id));
 }
 
 export function close() {
@@ -105,16 +111,16 @@ async function refresh() {
     choices('session', found.sessions.map((name) => [name, visible(name)]));
     choices('program', found.programs.map((name) => [name, visible(name)]));
     choices('exit', [...EXITS.slice(1), ...found.exits.map((code) => [code, `exit ${code}`])]);
-    timeline.draw(picture, from, to);
+    timeline.draw(picture, { from, to, alive });
     list.refresh();
   } catch (problem) {
-    setText(counted, problem.message);
+    setText(totals, problem.message);
   }
 }
 
 function count(found) {
   total = found;
-  setText(counted, total === 1 ? '1 call' : `${total.toLocaleString('en')} calls`);
+  setText(totals, counted(total, 'call'));
   list.setCount(total);
 }
 
@@ -156,7 +162,7 @@ function draw(row, index) {
 
 function badge(entry) {
   if (entry.outcome === 'denied') return 'denied';
-  if (entry.outcome === 'open') return entry.task ? 'task' : 'open';
+  if (entry.outcome === 'open') return alive.has(entry.server) ? 'running' : 'no end';
   if (entry.ended_by) return entry.ended_by;
   if (entry.exit_code !== null) return `exit ${entry.exit_code}`;
   return entry.outcome === 'failed' ? 'error' : 'ok';
@@ -167,7 +173,7 @@ function tell(entry) {
   const printed = entry.exit_code === null ? null : `stdout ${size(entry.stdout_bytes)}, stderr ${size(entry.stderr_bytes)}`;
   const facts = [
     ['Time', new Date(entry.from).toLocaleString('en-GB')],
-    ['Took', entry.to === null ? 'no end recorded' : duration(entry.to - entry.from)],
+    ['Took', entry.to === null ? badge(entry) : duration(entry.to - entry.from)],
     ['Tool', entry.tool], ['Session', entry.session], ['Client', entry.client ?? entry.principal], ['Server', entry.server],
     ['Directory', entry.cwd], ['Description', entry.description], ['Verdict', entry.verdict], ['Rule', entry.rule],
     ['Reason', entry.reason], ['Answer', entry.answer], ['Exit', badge(entry)], ['Task', entry.task], ['Printed', printed],

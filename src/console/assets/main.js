@@ -21,8 +21,8 @@ let states = [];
 let tab = 'now';
 let asking = false;
 let again = false;
-/** Whether events come, and whether the last question was answered. */
-const alive = { events: false, answers: true };
+/** Whether events come (not known at first), and whether the last request was answered. */
+const alive = { events: null, answers: true };
 
 /** Asks for the state of all servers. While one request is under way, further ones become a single later one. */
 async function refresh() {
@@ -37,6 +37,7 @@ async function refresh() {
     questions.show(states);
     Object.values(VIEWS).forEach((view) => view.show?.(states));
   } catch (problem) {
+    if (!(problem instanceof api.Problem)) throw problem;
     if (problem.status === 0) alive.answers = false;
   } finally {
     asking = false;
@@ -49,9 +50,10 @@ async function refresh() {
 }
 
 function showConnection() {
-  const live = alive.events && alive.answers;
-  connection.classList.toggle('lost', !live);
-  setText(connection, live ? 'Live' : 'Connection lost; trying again …');
+  const lost = alive.events === false || !alive.answers;
+  connection.classList.toggle('lost', lost);
+  if (lost) setText(connection, 'Connection lost; trying again …');
+  else if (alive.events) setText(connection, 'Live');
 }
 
 api.follow({

@@ -2,7 +2,7 @@
 
 import * as api from './api.js';
 import { AnsiText, drawLine } from './ansi.js';
-import { el, reconcile, setText, size } from './dom.js';
+import { counted, el, reconcile, setText, size } from './dom.js';
 import { StreamLines } from './stream_lines.js';
 import { VirtualList } from './virtual_list.js';
 
@@ -133,8 +133,8 @@ export class Output {
     });
     const notes = [this.problem];
     if (!this.whole && this.leftOut > 0) notes.push(`${size(this.leftOut)} came too fast to be shown live`);
-    if (!this.whole && this.text.dropped > 0) notes.push(`the last ${MOST_LINES.toLocaleString('en')} lines`);
-    if (this.whole) notes.push(`${this.whole.total.toLocaleString('en')} lines`);
+    if (!this.whole && this.text.dropped > 0) notes.push(`the last ${counted(MOST_LINES, 'line')}`);
+    if (this.whole) notes.push(counted(this.whole.total, 'line'));
     setText(this.note, notes.filter(Boolean).join('; '));
   }
 

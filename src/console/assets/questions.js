@@ -5,6 +5,8 @@ import { el, reconcile, setText } from './dom.js';
 import { questionsWait } from './signal.js';
 
 const place = document.getElementById('questions');
+/** Read aloud by screen readers. */
+const announcement = document.getElementById('announcement');
 const toast = document.getElementById('toast');
 /** A key that was pressed just as a question appeared was meant for something else. */
 const NOT_BEFORE = 600;
@@ -31,7 +33,10 @@ export function show(states) {
     const until = old && Math.abs(old.until - told) < 2000 ? old.until : told;
     return { ...question, server, until, since: old?.since ?? performance.now() };
   }));
-  questionsWait(questions.length, questions.some((question) => !known.has(question.id)));
+  const fresh = questions.filter((question) => !known.has(question.id));
+  questionsWait(questions.length, fresh.length > 0);
+  if (fresh.length > 0) setText(announcement, `A question waits for you. ${fresh.at(-1).message}`);
+  else if (questions.length === 0) setText(announcement, '');
   place.hidden = questions.length === 0;
   reconcile(place, questions, { key: (question) => question.id, create: card, update: (child) => count(child) });
 }
