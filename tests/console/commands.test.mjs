@@ -124,7 +124,7 @@ test('every line of a long output can be seen, while the command runs and afterw
   await page.getByRole('log').getByText('green', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'All of stderr' }).click();
   await page.getByRole('log', { name: 'All of stderr' }).getByText('oops').waitFor();
-  await page.getByText('1 lines').waitFor();
+  await page.getByText('1 line', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'All of stdout' }).click();
   const all = page.getByRole('log', { name: 'All of stdout' });
   const line = (number) => page.locator(`.line[data-number="${number}"]`);

@@ -142,7 +142,7 @@ test('a page on another port of this machine can neither ask nor frame', async (
   const context = await window(t);
   const page = await open(context, link);
   const call = client.bash('touch wanted');
-  await page.getByText('May this run?').waitFor();
+  await page.locator('.question').waitFor();
   const { server, questions } = (await page.evaluate(() => fetch('/console/api/servers').then((response) => response.json())))[0];
   const evil = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>evil</p>'));
   await new Promise((resolve) => { evil.listen(0, '127.0.0.1', resolve); });
@@ -163,7 +163,7 @@ test('a page on another port of this machine can neither ask nor frame', async (
     return [await Promise.all(posts), framed, frame.contentWindow.length];
   }, [target, `${origin}/console`]);
   assert.equal(outcome[0][1], 'failed');
-  await page.getByText('May this run?').waitFor();
+  await page.locator('.question').waitFor();
   assert.equal(await page.locator('.question').count(), 1, 'the question still waits');
   await page.locator('[data-decision=deny]').click();
   assert.match(await call, /refused by the user/);
