@@ -19,6 +19,9 @@ pub struct ServerState {
     pub transport: String,
     pub project: String,
     pub sandbox: String,
+    /// What the sandbox means for commands, in a sentence.
+    #[serde(default)]
+    pub sandbox_words: String,
     /// Not known before the first command.
     pub level: Option<String>,
     pub policy: Vec<String>,
@@ -147,6 +150,9 @@ pub struct OutputPiece {
 pub struct Tail {
     /// The command has ended, and this is the rest.
     pub over: bool,
+    /// How it has ended: see `process_exit` in the audit log.
+    pub exit_code: Option<i32>,
+    pub ended_by: Option<String>,
     pub milliseconds: u64,
     pub streams: Vec<TailPart>,
     /// For a command in a terminal, if its screen has changed.
@@ -161,6 +167,16 @@ pub struct TailPart {
     /// To be sent with the next request.
     pub next: u64,
     pub text: String,
+}
+
+/// Some lines of a stream as they were printed, with their escape sequences.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Lines {
+    /// The number of the first one. They are counted from 1.
+    pub from: u64,
+    pub lines: Vec<String>,
+    /// How many lines there are by now.
+    pub total: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

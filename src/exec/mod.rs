@@ -65,7 +65,9 @@ pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;
 pub use login::{LoginShell, wanted as login_shell_wanted};
-pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
+pub use output::{
+    DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page, read_raw_lines,
+};
 pub use own_network::OwnNetwork;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
 pub use private_socket::{PrivateSocket, make_private};

@@ -106,9 +106,9 @@ function choose(server, command) {
   const stop = el('button', { class: 'no', onclick: () => stopIt() }, 'Stop');
   const typing = command.takes_input ? lineField(keyboard) : null;
   const stopIt = () => api.stop(server.id, command.id).then(() => { stop.disabled = true; }, (error) => onProblem(error.message));
-  const onEnd = () => {
+  const onEnd = (tail) => {
     delete status.dataset.since;
-    setText(status, 'ended');
+    setText(status, tail ? `ended: ${tail.ended_by ?? `exit ${tail.exit_code}`} after ${duration(tail.milliseconds)}` : 'ended');
     stop.disabled = true;
     typing?.remove();
   };
@@ -119,7 +119,7 @@ function choose(server, command) {
       el('div', {}, el('code', { class: 'whole', tabindex: '0', 'aria-label': 'Command' }, visible(command.command)),
         el('p', { class: 'quiet path' }, [command.description, command.cwd, `pid ${command.pid}`].filter(Boolean).map(visible).join(' · '))),
       el('div', { class: 'detail-tools' }, status, stop)),
-    problem, screen ? screen.element : output.element, typing,
+    problem, output.element, typing,
     screen && el('p', { class: 'quiet' }, 'Keys go to the program while the terminal has the focus; Shift-Escape leaves it. testudo records nothing of what you type; the program may show it.'),
   ].filter(Boolean));
   markChosen();
