@@ -131,7 +131,6 @@ fn check(options: &[String], machine: &Machine) -> anyhow::Result<()> {
         environment: environment.cloned().collect(),
         flags: parsed.flags,
         current_dir: Some(machine.project.clone()),
-        ignores_file: false,
     };
     let config = config::load(&source).context("the server would not start with these options")?;
     Ok(config.tools.check(&crate::tools::names())?)

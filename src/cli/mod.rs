@@ -91,7 +91,6 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         environment: std::env::vars_os().collect(),
         flags: arguments.flags,
         current_dir: std::env::current_dir().ok(),
-        ignores_file: arguments.command.ignores_file(),
     };
     let config = match (config::load(&source), &arguments.command) {
         (Ok(config), _) => config,

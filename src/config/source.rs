@@ -12,8 +12,6 @@ pub struct Source {
     pub flags: Vec<(String, Vec<String>)>,
     /// None if it was removed.
     pub current_dir: Option<PathBuf>,
-    /// For somebody who only wants to know where servers keep their things: the file says nothing about that.
-    pub ignores_file: bool,
 }
 
 impl Source {
@@ -54,9 +52,6 @@ impl Source {
 
     /// Where the file is or would be, and whether it was named.
     pub fn config_path(&self) -> Option<(PathBuf, bool)> {
-        if self.ignores_file {
-            return None;
-        }
         let flag = self.flags.iter().find(|(name, _)| name == CONFIG_FLAG).and_then(|(_, values)| values.last());
         let named = flag.map(PathBuf::from).or_else(|| self.variable(CONFIG_VARIABLE).map(PathBuf::from));
         match named {
