@@ -32,7 +32,9 @@ pub fn changes(config: &Config, diff: bool, paths: &[PathBuf]) -> anyhow::Result
 pub fn apply(config: &Config, force: bool, paths: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for (draft, selection) in chosen(config, paths)? {
-        let applied = drafts::apply(&draft, &selection, force)
+        let sides = Sides::open(&draft).context("failed to open the draft")?;
+        let applied = drafts::apply(&draft, &sides, &selection, force)
+            .and_then(|applied| drafts::settle_if_free(&draft, &sides).map(|()| applied))
             .with_context(|| format!("failed to apply the draft of {}", draft.project().display()))?;
         let names = Names::new(&config.sandbox.protect);
         let protected = applied.done.iter().filter(|change| names.protecting(&change.path).is_some());
@@ -42,7 +44,6 @@ pub fn apply(config: &Config, force: bool, paths: &[PathBuf]) -> anyhow::Result<
             continue;
         }
         code = ExitCode::FAILURE;
-        let sides = Sides::open(&draft).context("failed to open the draft")?;
         for refused in &applied.refused {
             print_error(&format!("not applied: {}: {}", shown(&refused.change), refused.reason));
             if refused.conflict {

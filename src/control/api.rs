@@ -14,7 +14,7 @@ use super::types::{
     AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
     SessionState, State,
 };
-use super::{Viewer, events, output_events, tail, typing};
+use super::{Viewer, drafts, events, output_events, tail, typing};
 use crate::base::worker_threads;
 use crate::exec::Streams;
 use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
@@ -38,6 +38,10 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/v1/commands/{id}/stop", post(stop))
         .route("/v1/clients/{client}/outputs/{id}", get(output))
         .route("/v1/approvals", get(approvals))
+        .route("/v1/drafts", get(drafts::list))
+        .route("/v1/drafts/{draft}/diff/{path}", get(drafts::diff))
+        .route("/v1/drafts/{draft}/apply", post(drafts::apply))
+        .route("/v1/drafts/{draft}/discard", post(drafts::discard))
         .route("/v1/approvals/{id}/revoke", post(revoke))
         .with_state(server)
 }

@@ -11,6 +11,7 @@
 //! The room must not know the protocol of agents, and it decides nothing: answers go to [`crate::server::Questions`].
 
 mod api;
+mod drafts;
 mod events;
 mod output_events;
 mod remote;

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
-use super::homes::HomeLease;
+use super::layers::LayerLease;
 use super::keeper_news::KeeperNews;
 use super::own_network::OwnNetwork;
 use super::process::{Elders, Process};
@@ -45,7 +45,7 @@ pub struct KeeperLink {
     /// The masks as they were last put up.
     masked: Mutex<Arc<Vec<Stamped>>>,
     /// The layer of the session's home, in use while the keeper lives.
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     /// Why the home is not what was asked for.
     home_shortfall: Option<String>,
     news: Arc<KeeperNews>,
@@ -68,7 +68,7 @@ impl KeeperLink {
     pub async fn launch(
         mut profile: Profile,
         masks: Arc<Vec<Stamped>>,
-        home: Option<Arc<HomeLease>>,
+        home: Option<Arc<LayerLease>>,
     ) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
@@ -207,7 +207,7 @@ impl KeeperLink {
     }
 
     /// The layer of its private home.
-    pub fn home(&self) -> Option<&Arc<HomeLease>> {
+    pub fn home(&self) -> Option<&Arc<LayerLease>> {
         self.home.as_ref()
     }
 
@@ -337,13 +337,13 @@ impl KeeperLink {
 /// What a keeper has to keep of the home and the secrets.
 struct AtLaunch {
     masks: Arc<Vec<Stamped>>,
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     home_shortfall: Option<String>,
     network: Vec<OwnedFd>,
 }
 
 /// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for.
-async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&HomeLease>) -> Option<String> {
+async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&LayerLease>) -> Option<String> {
     if profile.level != Level::Full || profile.home.is_none() {
         return None;
     }

@@ -26,6 +26,9 @@ pub const OPAQUE: &str = "user.overlay.opaque";
 /// The attributes that the kernel keeps in the upper layer for itself.
 pub const OWN_ATTRIBUTES: &str = "user.overlay.";
 
+/// How the name of a directory begins that the supervisor fills before it takes the place of one that is moved.
+pub const MOVING: &str = ".testudo-move-";
+
 /// Moves this process into a mount namespace of its own. For a process with a single thread only. An ordinary user needs a
 /// user namespace too.
 pub fn separate() -> Result<(), Failure> {

@@ -48,6 +48,10 @@ export const tail = (server, command, from) =>
 export const approvals = (server) => request(of(server, 'approvals'));
 export const revoke = (server, id) => post(of(server, `approvals/${id}/revoke`));
 
+export const drafts = (server) => request(of(server, 'drafts'));
+export const draftDiff = (server, draft, path) => request(of(server, `drafts/${draft}/diff/${path}`));
+export const decide = (server, draft, decision, body) => post(of(server, `drafts/${draft}/${decision}`), body);
+
 export async function logOut() {
   await post('/console/logout');
   location.replace('/console');

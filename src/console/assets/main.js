@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import * as commands from './commands.js';
+import * as drafts from './drafts.js';
 import * as past from './history.js';
 import * as questions from './questions.js';
 import * as rules from './rules.js';
@@ -53,6 +54,7 @@ api.follow({
     if (kind === 'event') {
       if (data.event === 'answer') questions.answered(data);
       past.happened();
+      drafts.happened();
     }
     refresh();
   },
@@ -78,6 +80,8 @@ function open(name, focus) {
   if (name === 'history') past.open();
   else past.close();
   if (name === 'rules') rules.show(states);
+  if (name === 'drafts') drafts.open(() => states);
+  else drafts.close();
 }
 
 tabs.forEach((button, index) => {
