@@ -10,11 +10,12 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Serialize;
 
+use super::drafts::{self, Desk};
 use super::types::{
     AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
     SessionState, State,
 };
-use super::{Viewer, drafts, events, output_events, tail, typing};
+use super::{Viewer, events, output_events, tail, typing};
 use crate::base::worker_threads;
 use crate::exec::Streams;
 use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
@@ -38,12 +39,9 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/v1/commands/{id}/stop", post(stop))
         .route("/v1/clients/{client}/outputs/{id}", get(output))
         .route("/v1/approvals", get(approvals))
-        .route("/v1/drafts", get(drafts::list))
-        .route("/v1/drafts/{draft}/diff/{path}", get(drafts::diff))
-        .route("/v1/drafts/{draft}/apply", post(drafts::apply))
-        .route("/v1/drafts/{draft}/discard", post(drafts::discard))
         .route("/v1/approvals/{id}/revoke", post(revoke))
-        .with_state(server)
+        .with_state(server.clone())
+        .nest("/v1/drafts", drafts::router(Desk::Server(server)))
 }
 
 pub fn json(value: &impl Serialize) -> Response {

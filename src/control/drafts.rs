@@ -1,16 +1,18 @@
-//! The drafts of a server: what is in them, and what a person decides about it. Everybody who may use the console of a server
-//! sees its drafts: all of its clients work on the same ones.
+//! Drafts: what is in them, and what a person decides about it. A server answers for the drafts that it works on. For the
+//! others, the console of the user does. Everybody who may use the console of a server sees its drafts: all of its clients
+//! work on the same ones.
 
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
-use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State as Shared};
 use axum::http::StatusCode;
 use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
 
 use super::Viewer;
 use super::api::{json, problem};
@@ -18,29 +20,47 @@ use super::types::{ChangeState, Decided, DecisionRequest, DiffText, DraftState, 
 use crate::audit::Event;
 use crate::base::protected_names::Names;
 use crate::base::worker_threads;
-use crate::drafts::{self, Change, Draft, Grouping, Selection, Sides, Sum};
+use crate::drafts::{self, Change, Draft, Drafts, Grouping, Selection, Sides, Sum};
 use crate::server::Server;
 
-type TheServer = Shared<Arc<Server>>;
+/// The drafts that somebody answers for.
+#[derive(Clone)]
+pub enum Desk {
+    /// Those that a server works on. In its process, their paths lead to the drafts.
+    Server(Arc<Server>),
+    /// Those of the user that no server works on.
+    Idle { state_dir: PathBuf, protect: Vec<String> },
+}
+
+type TheDesk = Shared<Desk>;
+
+/// Every request must carry a [`Viewer`].
+pub fn router<S: Clone + Send + Sync + 'static>(desk: Desk) -> Router<S> {
+    Router::new()
+        .route("/", get(list))
+        .route("/{draft}/diff/{path}", get(diff))
+        .route("/{draft}/apply", post(apply))
+        .route("/{draft}/discard", post(discard))
+        .with_state(desk)
+}
 
 /// So many changes of a draft are sent. More than that nobody reads; `testudo changes` lists them all.
 const MOST_CHANGES: usize = 2000;
 const NO_PATH: &str = "a path must be the key of a change: a dot, and its bytes in hexadecimal";
 
-pub async fn list(Shared(server): TheServer) -> Response {
+async fn list(Shared(desk): TheDesk) -> Response {
     found_or_unknown(move || {
-        let names = Names::new(&server.config().sandbox.protect);
-        let open = server.drafts()?;
+        let (names, open) = (desk.names(), desk.drafts()?);
         open.iter().map(|(draft, sides)| state(draft, sides, &names)).collect::<io::Result<Vec<_>>>().map(Some)
     })
     .await
 }
 
 /// The path is in hexadecimal: not every name is text.
-pub async fn diff(Shared(server): TheServer, Path((key, path)): Path<(String, String)>) -> Response {
+async fn diff(Shared(desk): TheDesk, Path((key, path)): Path<(String, String)>) -> Response {
     let Some(path) = path_of(&path) else { return problem(StatusCode::BAD_REQUEST, NO_PATH.to_owned()) };
     let found = move || {
-        let Some((draft, sides)) = find(&server, &key)? else { return Ok(None) };
+        let Some((draft, sides)) = desk.find(&key)? else { return Ok(None) };
         let changes = drafts::changes(&draft, &sides)?;
         let change = changes.iter().find(|change| change.path == path);
         let text = change.map(|change| drafts::diff(change, &sides)).transpose()?;
@@ -49,8 +69,8 @@ pub async fn diff(Shared(server): TheServer, Path((key, path)): Path<(String, St
     found_or_unknown(found).await
 }
 
-pub async fn apply(
-    Shared(server): TheServer,
+async fn apply(
+    Shared(desk): TheDesk,
     Extension(viewer): Extension<Viewer>,
     Path(key): Path<String>,
     body: Bytes,
@@ -60,42 +80,94 @@ pub async fn apply(
         Err(answer) => return answer,
     };
     let found = move || {
-        let Some((draft, sides)) = find(&server, &key)? else { return Ok(None) };
+        let Some((draft, sides)) = desk.find(&key)? else { return Ok(None) };
         let applied = drafts::apply(&draft, &sides, &selection, request.force)?;
+        if let Desk::Idle { .. } = &desk {
+            drafts::settle_if_free(&draft, &sides)?;
+        }
         let not_done = applied.refused.iter();
         let refused = not_done.map(|refused| not_decided(&refused.change, &refused.reason, refused.conflict)).collect();
         let decided = Decided { done: applied.done.len(), refused };
-        record(&server, &draft, "applied", &decided, &viewer);
+        desk.record(&draft, "applied", &decided, &viewer);
         Ok(Some(decided))
     };
     found_or_unknown(found).await
 }
 
-pub async fn discard(
-    Shared(server): TheServer,
+async fn discard(
+    Shared(desk): TheDesk,
     Extension(viewer): Extension<Viewer>,
     Path(key): Path<String>,
     body: Bytes,
 ) -> Response {
-    let (_, selection) = match read(&body) {
+    let (request, selection) = match read(&body) {
         Ok(read) => read,
         Err(answer) => return answer,
     };
     let found = move || {
-        let Some((draft, sides)) = find(&server, &key)? else { return Ok(None) };
-        let discarded = drafts::discard_mounted(&draft, &sides, &selection)?;
-        let not_done = discarded.refused.iter();
-        let refused = not_done.map(|(change, reason)| not_decided(change, reason, false)).collect();
-        let decided = Decided { done: discarded.done.len(), refused };
-        record(&server, &draft, "discarded", &decided, &viewer);
+        let Some((draft, sides)) = desk.find(&key)? else { return Ok(None) };
+        let decided = match &desk {
+            Desk::Server(_) => {
+                let discarded = drafts::discard_mounted(&draft, &sides, &selection)?;
+                let not_done = discarded.refused.iter();
+                let refused = not_done.map(|(change, reason)| not_decided(change, reason, false)).collect();
+                Decided { done: discarded.done.len(), refused }
+            }
+            Desk::Idle { .. } => discard_outside(&draft, &sides, &request)?,
+        };
+        desk.record(&draft, "discarded", &decided, &viewer);
         Ok(Some(decided))
     };
     found_or_unknown(found).await
 }
 
-fn record(server: &Server, draft: &Draft, decision: &'static str, decided: &Decided, viewer: &Viewer) {
-    let (project, by) = (draft.project().display().to_string(), viewer.signature("the console"));
-    server.audit().record(None, Event::Draft { project, decision, changes: decided.done, by });
+impl Desk {
+    fn drafts(&self) -> io::Result<Vec<(Draft, Sides)>> {
+        let Self::Idle { state_dir, .. } = self else { return self.server().map_or(Ok(Vec::new()), Server::drafts) };
+        let idle = |draft: &Draft| draft.project().is_dir() && !draft.is_in_use() && !draft.is_empty();
+        let all = Drafts::below(state_dir).all().into_iter().filter(idle);
+        all.map(|draft| Sides::open(&draft).map(|sides| (draft, sides))).collect()
+    }
+
+    fn find(&self, key: &str) -> io::Result<Option<(Draft, Sides)>> {
+        Ok(self.drafts()?.into_iter().find(|(draft, _)| draft.key() == key))
+    }
+
+    fn server(&self) -> Option<&Server> {
+        match self {
+            Self::Server(server) => Some(server),
+            Self::Idle { .. } => None,
+        }
+    }
+
+    fn names(&self) -> Names {
+        match self {
+            Self::Server(server) => Names::new(&server.config().sandbox.protect),
+            Self::Idle { protect, .. } => Names::new(protect),
+        }
+    }
+
+    /// Servers have an audit log. What a person does with a draft that nobody works on is between the two.
+    fn record(&self, draft: &Draft, decision: &'static str, decided: &Decided, viewer: &Viewer) {
+        let (project, by) = (draft.project().display().to_string(), viewer.signature("the console"));
+        if let Some(server) = self.server() {
+            server.audit().record(None, Event::Draft { project, decision, changes: decided.done, by });
+        }
+    }
+}
+
+/// Only a process with a single thread can mount a draft, so our program does it as the person would.
+fn discard_outside(draft: &Draft, sides: &Sides, request: &DecisionRequest) -> io::Result<Decided> {
+    let before = drafts::changes(draft, sides)?.len();
+    let paths = request.paths.iter().flatten().filter_map(|key| path_of(key));
+    let mut command = std::process::Command::new("/proc/self/exe");
+    command.arg("discard").args(paths.map(|path| FilePath::new(".").join(path))).current_dir(draft.project());
+    let output = command.stdin(std::process::Stdio::null()).output()?;
+    let after = if draft.upper().is_dir() { drafts::changes(draft, &Sides::open(draft)?)?.len() } else { 0 };
+    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+    let failed = NotDecided { key: String::new(), path: drafts::name(draft.project()), reason, conflict: false };
+    let refused = if output.status.success() { Vec::new() } else { vec![failed] };
+    Ok(Decided { done: before.saturating_sub(after), refused })
 }
 
 /// The request, and what it is about: everything, unless it names paths. A list without a single path is a mistake.
@@ -110,15 +182,16 @@ fn read(body: &[u8]) -> Result<(DecisionRequest, Selection), Response> {
     }
 }
 
-fn find(server: &Server, key: &str) -> io::Result<Option<(Draft, Sides)>> {
-    Ok(server.drafts()?.into_iter().find(|(draft, _)| draft.key() == key))
-}
-
 fn state(draft: &Draft, sides: &Sides, names: &Names) -> io::Result<DraftState> {
     let changes = drafts::changes(draft, sides)?;
     let grouping = Grouping::new(&changes, sides, names, &Selection::default());
     let sum = |kind: &'static str| {
-        move |(path, sum): (&PathBuf, &Sum)| SumState { key: key_of(path), kind, path: drafts::name(path), text: sum.text() }
+        move |(path, sum): (&PathBuf, &Sum)| SumState {
+            key: key_of(path),
+            kind,
+            path: drafts::name(path),
+            text: sum.text(),
+        }
     };
     let single: Vec<&Change> = drafts::shown_singly(&grouping).collect();
     Ok(DraftState {

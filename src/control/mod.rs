@@ -11,7 +11,7 @@
 //! The room must not know the protocol of agents, and it decides nothing: answers go to [`crate::server::Questions`].
 
 mod api;
-mod drafts;
+pub mod drafts;
 mod events;
 mod output_events;
 mod remote;

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::facts::Facts;
 use super::{baseline, transfer};
-use crate::exec::{ProjectLayer, ProjectLayers, LayerLease, TreeSize};
+use crate::exec::{LayerLease, ProjectLayer, ProjectLayers, TreeSize};
 
 /// All drafts of this user.
 #[derive(Clone, Debug)]

@@ -23,7 +23,10 @@ const MOST_BYTES: u64 = 256 << 20;
 /// What two sides of a rename have in common.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
 enum Sign {
-    File { size: u64, beginning: u64 },
+    File {
+        size: u64,
+        beginning: u64,
+    },
     /// Of the names and sizes of all that is in it.
     Directory(u64),
 }

@@ -61,7 +61,17 @@ impl Transfer {
         rustix::fs::mkdirat(&root, &*staging_name, Mode::RWXU)?;
         let staging = Directory::open(&root, &staging_name)?.stay_open()?;
         let (placed, replaced, opened) = (HashMap::new(), HashMap::new(), Vec::new());
-        Ok(Self { root, staging, staging_name, number: 0, parent: None, placed, replaced, opened, shares_blocks: Cell::new(true) })
+        Ok(Self {
+            root,
+            staging,
+            staging_name,
+            number: 0,
+            parent: None,
+            placed,
+            replaced,
+            opened,
+            shares_blocks: Cell::new(true),
+        })
     }
 
     /// What stands at a path now.

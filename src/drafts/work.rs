@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Draft, Drafts, Sides, baseline, settle, transfer};
 use crate::base::locks::LockExt;
 use crate::exec::LayerLease;
+use crate::exec::caller::lookout;
 use crate::sandbox::{Failure, Level};
 use crate::sandbox::{draft, obstacles};
 
@@ -98,6 +99,9 @@ impl Work {
             namespaces.extend(pair(found).map(|pair| (draft.project().to_owned(), pair)));
         }
         let here = std::env::current_dir().ok();
+        if !draft::may_mount() {
+            lookout::leave_behind().map_err(|error| not_kept(&work.state_dir, error))?;
+        }
         match &namespaces[..] {
             [] => draft::separate().map_err(|failure| refused(directories.first(), failure))?,
             [(project, (users, mounts)), others @ ..] => {

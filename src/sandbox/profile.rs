@@ -175,7 +175,8 @@ impl Profile {
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
-        let lists = [&self.writable, &self.scope, &self.drafts, &self.visible, &self.protected, &self.caches, &self.silent];
+        let lists =
+            [&self.writable, &self.scope, &self.drafts, &self.visible, &self.protected, &self.caches, &self.silent];
         for paths in lists {
             put_paths(&mut out, paths);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::identity::Identity;
 use crate::base::locks::LockExt;
-use crate::exec::{ProjectLayer, ProjectLayers, LayerLease};
+use crate::exec::{LayerLease, ProjectLayer, ProjectLayers};
 use crate::sandbox::home::Home;
 use crate::sandbox::secrets::Mask;
 

@@ -48,9 +48,14 @@ export const tail = (server, command, from) =>
 export const approvals = (server) => request(of(server, 'approvals'));
 export const revoke = (server, id) => post(of(server, `approvals/${id}/revoke`));
 
-export const drafts = (server) => request(of(server, 'drafts'));
-export const draftDiff = (server, draft, path) => request(of(server, `drafts/${draft}/diff/${path}`));
-export const decide = (server, draft, decision, body) => post(of(server, `drafts/${draft}/${decision}`), body);
+// Without a server: the drafts that no server works on, which the console of one server does not have.
+const draftsOf = (server) => (server ? of(server, 'drafts') : `${API}/drafts`);
+export const drafts = (server) => request(draftsOf(server)).catch((problem) => {
+  if (!server && problem.status === 404) return [];
+  throw problem;
+});
+export const draftDiff = (server, draft, path) => request(`${draftsOf(server)}/${draft}/diff/${path}`);
+export const decide = (server, draft, decision, body) => post(`${draftsOf(server)}/${draft}/${decision}`, body);
 
 export async function logOut() {
   await post('/console/logout');

@@ -7,7 +7,7 @@ import { say } from './questions.js';
 
 const view = document.getElementById('view-drafts');
 const list = el('div', { class: 'drafts' });
-const nothing = el('p', { class: 'empty' }, 'No server of yours works on a draft. A server with --draft does.');
+const nothing = el('p', { class: 'empty' }, 'There are no drafts. A server with --draft works on one.');
 view.append(nothing, list);
 
 let states = null;
@@ -43,7 +43,8 @@ async function refresh() {
   }
   asking = true;
   try {
-    const found = await Promise.all(states().map(async ({ server }) => (await api.drafts(server.id)).map((draft) => ({ server, draft }))));
+    const sources = [...states().map(({ server }) => server), { id: null }];
+    const found = await Promise.all(sources.map(async (server) => (await api.drafts(server.id)).map((draft) => ({ server, draft }))));
     // Servers that share a draft all tell of it.
     const one = new Map(found.flat().map((each) => [each.draft.key, each]));
     show([...one.values()]);
@@ -83,7 +84,7 @@ function parts({ server, draft }) {
   const rows = (changes) => el('ul', { class: 'changes' }, ...changes.map((change) => row(server, draft, change, decide)));
   return [
     el('header', {}, el('h2', { class: 'path' }, visible(draft.project)),
-      el('span', { class: 'quiet' }, all === 0 ? 'no changes' : `${size(draft.bytes)}; your own files are as they were`),
+      el('span', { class: 'quiet' }, all === 0 ? 'no changes' : `${size(draft.bytes)}; your own files stay as they are until you apply`),
       whole('apply', 'Apply all', 'main'), whole('discard', 'Discard all', 'no')),
     draft.changes.length > 0 && rows(draft.changes),
     draft.left_out > 0 && el('p', { class: 'quiet' }, `${draft.left_out} more changes; testudo changes lists them all`),

@@ -61,7 +61,13 @@ pub struct Supervisor<'a> {
 
 impl<'a> Supervisor<'a> {
     pub fn new(session: Session<'a>, listener: Listener, keeper: i32) -> Self {
-        Self { session, listener, connects: Connects::default(), renames: rename::Renames::default(), notes: notes::Notes::new(keeper) }
+        Self {
+            session,
+            listener,
+            connects: Connects::default(),
+            renames: rename::Renames::default(),
+            notes: notes::Notes::new(keeper),
+        }
     }
 
     /// What to poll for reading: a call has come.
@@ -89,13 +95,11 @@ impl<'a> Supervisor<'a> {
                 Outcome::Over(result) => result,
                 Outcome::Waits => return,
             },
-            number if RENAMES.contains(&number) => {
-                match self.renames.rename(&self.session.view, &self.listener, &call) {
-                    rename::Outcome::GoesOn => return self.listener.go_on(call.id),
-                    rename::Outcome::Moves => return,
-                    rename::Outcome::Over(result) => result,
-                }
-            }
+            number if RENAMES.contains(&number) => match self.renames.rename(&self.session, &self.listener, &call) {
+                rename::Outcome::GoesOn => return self.listener.go_on(call.id),
+                rename::Outcome::Moves => return,
+                rename::Outcome::Over(result) => result,
+            },
             libc::SYS_socketpair => caller(&call).and_then(|caller| pair::make(&self.listener, &caller, &call)),
             _ => {
                 caller(&call).and_then(|caller| set_id::change_mode(&self.session.view, &self.listener, &caller, &call))

@@ -2,9 +2,11 @@
 //! copies the file up). One rename puts the new tree in its place, and then the old names go. So a crash at any instant
 //! leaves the old tree, or both; no content is ever without a name.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, Dir, FileType, Gid, Mode, OFlags, RenameFlags, Stat, StatxFlags, Timespec, Timestamps, Uid, XattrFlags,
@@ -46,18 +48,42 @@ pub fn rename(old: &Place, new: &Place, flags: RenameFlags) -> Result<()> {
         Ok(_) if !names_in(&new.directory, &new.name)?.is_empty() => return Err(Errno::NOTEMPTY),
         _ => {}
     }
-    let staged = staging(&new.directory)?;
-    let source = open(&old.directory, &old.name)?;
+    let (staged, source) = (staging(&new.directory)?, open(&old.directory, &old.name)?);
+    let mut moved = Moved::default();
     let made = open(&new.directory, &staged)
-        .and_then(|copy| fill(&source, &copy, mount, DEEPEST))
+        .and_then(|root| Copying { root: &root, mount, moved: &mut moved }.fill(&source, &root, Path::new(""), DEEPEST))
         .and_then(|()| renameat_with(&new.directory, &*staged, &new.directory, &*new.name, flags));
     if let Err(error) = made {
-        remove(&new.directory, &staged, None);
+        remove(&new.directory, &staged, Path::new(""), None);
         return Err(error);
     }
     let copy = openat(&new.directory, &*new.name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty());
-    remove(&old.directory, &old.name, copy.ok().as_ref());
+    remove(&old.directory, &old.name, Path::new(""), Some(&Arrived { names: &moved.names, copy: copy.ok() }));
     Ok(())
+}
+
+/// What has a second name by now.
+#[derive(Default)]
+struct Moved {
+    /// The old names, with what was there.
+    names: HashMap<PathBuf, Version>,
+    /// The new name of each file that had several names in the layer below. An overlay would copy each of them for itself.
+    linked: HashMap<u64, PathBuf>,
+}
+
+/// Tells whether a name still has the file that was moved.
+#[derive(Eq, PartialEq)]
+struct Version {
+    mode: u32,
+    size: i64,
+    changed: (i64, i64),
+}
+
+impl Version {
+    fn of(stat: &Stat) -> Self {
+        let changed = (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0));
+        Self { mode: stat.st_mode, size: stat.st_size, changed }
+    }
 }
 
 fn staging(directory: &OwnedFd) -> Result<OsString> {
@@ -72,43 +98,77 @@ fn staging(directory: &OwnedFd) -> Result<OsString> {
     Err(Errno::EXIST)
 }
 
-/// Gives everything in `from` a second name in `to`, and `to` the mode and the like of `from`.
-fn fill(from: &OwnedFd, to: &OwnedFd, mount: u64, depth: usize) -> Result<()> {
-    if depth == 0 {
-        return Err(Errno::XDEV);
-    }
-    for name in names(from)? {
-        if !is_directory(&statat(from, &*name, AtFlags::SYMLINK_NOFOLLOW)?) {
-            linkat(from, &*name, to, &*name, AtFlags::empty())?;
-            continue;
-        }
-        // A protected directory is a mount of its own, and stays where it is.
-        if mount_of(from, &name)? != mount {
-            return Err(Errno::XDEV);
-        }
-        mkdirat(to, &*name, Mode::RWXU)?;
-        fill(&open(from, &name)?, &open(to, &name)?, mount, depth - 1)?;
-    }
-    copy_attributes(from, to)
+struct Copying<'a> {
+    root: &'a OwnedFd,
+    mount: u64,
+    moved: &'a mut Moved,
 }
 
-/// Removes a tree. With `moved`, only the names whose files have one there: what came after the copy stays.
-fn remove(parent: &OwnedFd, name: &OsStr, moved: Option<&OwnedFd>) {
+impl Copying<'_> {
+    /// Gives everything in `from` a second name in `to`, and `to` the mode and the like of `from`.
+    fn fill(&mut self, from: &OwnedFd, to: &OwnedFd, path: &Path, depth: usize) -> Result<()> {
+        if depth == 0 {
+            return Err(Errno::XDEV);
+        }
+        for name in names(from)? {
+            let (stat, path) = (statat(from, &*name, AtFlags::SYMLINK_NOFOLLOW)?, path.join(&name));
+            if !is_directory(&stat) {
+                self.link(from, to, &path, &stat)?;
+                continue;
+            }
+            // A protected directory is a mount of its own, and stays where it is.
+            if mount_of(from, &name)? != self.mount {
+                return Err(Errno::XDEV);
+            }
+            mkdirat(to, &*name, Mode::RWXU)?;
+            self.fill(&open(from, &name)?, &open(to, &name)?, &path, depth - 1)?;
+        }
+        copy_attributes(from, to)
+    }
+
+    fn link(&mut self, from: &OwnedFd, to: &OwnedFd, path: &Path, stat: &Stat) -> Result<()> {
+        let name = path.file_name().ok_or(Errno::INVAL)?;
+        match self.moved.linked.get(&stat.st_ino).filter(|_| stat.st_nlink > 1) {
+            Some(first) => linkat(self.root, first, to, name, AtFlags::empty())?,
+            None => linkat(from, name, to, name, AtFlags::empty())?,
+        }
+        if stat.st_nlink > 1 {
+            self.moved.linked.entry(stat.st_ino).or_insert_with(|| path.to_owned());
+        }
+        let now = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        self.moved.names.insert(path.to_owned(), Version::of(&now));
+        Ok(())
+    }
+}
+
+/// The files that have their new names.
+struct Arrived<'a> {
+    names: &'a HashMap<PathBuf, Version>,
+    copy: Option<OwnedFd>,
+}
+
+impl Arrived<'_> {
+    /// Whether an old name still has the file that was moved. It has not changed since, or it changes together with the new
+    /// name: inode numbers do not tell that in an overlay, but the time of the last change does, to the nanosecond.
+    fn has(&self, path: &Path, old: &Stat) -> bool {
+        let old = Version::of(old);
+        let new = || statat(self.copy.as_ref()?, path, AtFlags::SYMLINK_NOFOLLOW).ok();
+        self.names.get(path).is_some_and(|known| *known == old || new().is_some_and(|new| Version::of(&new) == old))
+    }
+}
+
+/// Removes a tree. With `moved`, only what has its new name: what came since stays.
+fn remove(parent: &OwnedFd, name: &OsStr, path: &Path, moved: Option<&Arrived<'_>>) {
     if let Ok(directory) = open(parent, name) {
         if rustix::fs::fstat(&directory).is_ok_and(|found| found.st_mode & 0o300 != 0o300) {
             let _ = rustix::fs::fchmod(&directory, Mode::RWXU);
         }
         for name in names(&directory).unwrap_or_default() {
             let Ok(found) = statat(&directory, &*name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            let there = moved.map(|moved| statat(moved, &*name, AtFlags::SYMLINK_NOFOLLOW));
+            let path = path.join(&name);
             if is_directory(&found) {
-                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                match moved.map(|moved| openat(moved, &*name, flags, Mode::empty())) {
-                    None => remove(&directory, &name, None),
-                    Some(Ok(moved)) => remove(&directory, &name, Some(&moved)),
-                    Some(Err(_)) => {}
-                }
-            } else if there.is_none_or(|there| there.is_ok_and(|there| is_one_file(&found, &there))) {
+                remove(&directory, &name, &path, moved);
+            } else if moved.is_none_or(|moved| moved.has(&path, &found)) {
                 let _ = unlinkat(&directory, &*name, AtFlags::empty());
             }
         }
@@ -138,13 +198,6 @@ fn names(directory: &OwnedFd) -> Result<Vec<OsString>> {
 
 fn is_directory(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
-}
-
-/// Two names of one file have different inode numbers in an overlay. But making the second name set the time of the last
-/// change, to the nanosecond.
-fn is_one_file(one: &Stat, other: &Stat) -> bool {
-    let known = |stat: &Stat| (stat.st_mode, stat.st_size, stat.st_ctime, stat.st_ctime_nsec, stat.st_mtime_nsec);
-    known(one) == known(other)
 }
 
 fn mount_of(parent: &OwnedFd, name: &OsStr) -> Result<u64> {

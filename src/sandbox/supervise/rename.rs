@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, RenameFlags};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, RenameFlags};
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::caller::Caller;
@@ -18,7 +18,7 @@ use super::credentials::as_caller;
 use super::listener::{Listener, Notification};
 use super::moving::{self, Place};
 use super::view::{Base, LastLink, View};
-use super::Refused;
+use super::{Refused, Session};
 use crate::sandbox::Profile;
 
 pub const CALLS: &[i64] = &[
@@ -55,17 +55,29 @@ struct Move {
     child: Pid,
 }
 
+/// Two processes that rename one directory at the same time: one of them must find it gone. All sessions and servers that
+/// share a draft lock its layer's directory for that.
+fn one_at_a_time(profile: &Profile) -> Vec<OwnedFd> {
+    let lock = |layer: &PathBuf| {
+        let directory =
+            rustix::fs::open(layer, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+        rustix::fs::flock(&directory, FlockOperation::LockExclusive).ok()?;
+        Some(directory)
+    };
+    profile.drafts.iter().filter_map(lock).collect()
+}
+
 /// The exit code of a child whose answer was delivered. Another code is the error number of an answer that was not.
 const DELIVERED: i32 = 255;
 
 impl Renames {
-    pub fn rename(&mut self, view: &View, listener: &Listener, call: &Notification) -> Outcome {
+    pub fn rename(&mut self, session: &Session<'_>, listener: &Listener, call: &Notification) -> Outcome {
         if let Some(result) = self.earlier_result(call) {
             return Outcome::Over(result);
         }
         let wanted = || -> io::Result<Option<(Caller, Wanted)>> {
             let caller = Caller::open(call.pid)?;
-            Ok(Wanted::of(view, &caller, call)?.map(|wanted| (caller, wanted)))
+            Ok(Wanted::of(&session.view, &caller, call)?.map(|wanted| (caller, wanted)))
         };
         // If something cannot be found, the kernel tells the caller.
         let Ok(Some((caller, wanted))) = wanted() else { return Outcome::GoesOn };
@@ -75,8 +87,11 @@ impl Renames {
         // SAFETY: the supervisor has a single thread, so the child's copy of the heap is consistent.
         match unsafe { libc::fork() } {
             0 => {
+                let _turn = one_at_a_time(session.profile);
                 let moved = as_caller(&caller, || moving::rename(&wanted.old, &wanted.new, wanted.flags));
-                let answer = moved.map_err(|refused| refused.errno).and_then(|moved| moved.map_err(|error| error.raw_os_error()));
+                let answer = moved
+                    .map_err(|refused| refused.errno)
+                    .and_then(|moved| moved.map_err(|error| error.raw_os_error()));
                 let delivered = listener.answer(call.id, answer);
                 // SAFETY: ends the child without running what the supervisor has registered for its own exit.
                 unsafe { libc::_exit(if delivered { DELIVERED } else { answer.err().unwrap_or(0) }) }
