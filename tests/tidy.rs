@@ -132,6 +132,7 @@ fn few_folders_start_processes_or_open_paths() {
             "gate",
             "inventory",
             "audit",
+            "records",
             "control",
             "sandbox",
             "keeper",

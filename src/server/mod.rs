@@ -7,6 +7,7 @@
 //! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
 //! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
 //!   wait for an answer.
+//! - What runs at most once: [`KnownCalls`] has the calls with an id that run, and returns the records of the others.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
@@ -15,6 +16,7 @@
 mod activity;
 mod asker;
 mod basis;
+mod call_result;
 mod client;
 mod clients;
 pub mod command;
@@ -30,6 +32,7 @@ mod ids;
 mod instructions;
 mod keep_change;
 mod keeper_life;
+mod known_calls;
 mod name_watch;
 mod notes;
 mod outcome;
@@ -57,6 +60,7 @@ mod workplace;
 pub use activity::{Activity, RunningCommand};
 pub use asker::{Asker, GivenAnswer, OpenQuestion};
 pub use basis::Basis;
+pub use call_result::CallResult;
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
@@ -68,6 +72,7 @@ pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
 pub use keeper_life::KeeperLife;
+pub use known_calls::{Known, KnownCalls};
 pub use name_watch::NameWatch;
 pub use notes::Notes;
 pub use outcome::{Content, Stop, ToolError, ToolOutput};

@@ -8,11 +8,14 @@
 //!   [`places`]. A request passes [`origin`], [`auth`], [`in_flight`], [`mcp_endpoint`] and [`request_body`].
 //!   [`protocol_sessions`] and [`own_sessions`] hold the sessions of the lifecycle that has them, [`open_requests`] the
 //!   calls whose client may reconnect. [`share`] is what one token may have of connections and sessions.
+//! - [`backend`] is what [`http`] needs of the handler that it serves. [`call_id`] finds the id that a caller gave to a call.
 //! - [`client_message`] parses on both transports. A message that cannot be parsed gets a [`message_error`] with the id
 //!   that its [`envelope`] shows.
 
 mod auth;
+pub mod backend;
 mod borrowed_pipe;
+mod call_id;
 mod client_message;
 mod connections;
 mod elicitation;
