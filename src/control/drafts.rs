@@ -2,6 +2,7 @@
 //! others, the console of the user does. Everybody who may use the console of a server sees its drafts: all of its clients
 //! work on the same ones.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path as FilePath, PathBuf};
@@ -21,6 +22,7 @@ use crate::audit::Event;
 use crate::base::protected_names::Names;
 use crate::base::worker_threads;
 use crate::drafts::{self, Change, Draft, Drafts, Grouping, Selection, Sides, Sum};
+use crate::exec::run_own_program;
 use crate::server::Server;
 
 /// The drafts that somebody answers for.
@@ -160,9 +162,9 @@ impl Desk {
 fn discard_outside(draft: &Draft, sides: &Sides, request: &DecisionRequest) -> io::Result<Decided> {
     let before = drafts::changes(draft, sides)?.len();
     let paths = request.paths.iter().flatten().filter_map(|key| path_of(key));
-    let mut command = std::process::Command::new("/proc/self/exe");
-    command.arg("discard").args(paths.map(|path| FilePath::new(".").join(path))).current_dir(draft.project());
-    let output = command.stdin(std::process::Stdio::null()).output()?;
+    let named = paths.map(|path| FilePath::new(".").join(path).into_os_string());
+    let words: Vec<OsString> = std::iter::once("discard".into()).chain(named).collect();
+    let output = run_own_program(&words, draft.project())?;
     let after = if draft.upper().is_dir() { drafts::changes(draft, &Sides::open(draft)?)?.len() } else { 0 };
     let reason = String::from_utf8_lossy(&output.stderr).into_owned();
     let failed = NotDecided { key: String::new(), path: drafts::name(draft.project()), reason, conflict: false };
@@ -234,7 +236,7 @@ fn path_of(key: &str) -> Option<PathBuf> {
     let digits = key.strip_prefix('.').filter(|digits| digits.is_ascii() && digits.len() % 2 == 0)?;
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).ok();
     let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
-    Some(PathBuf::from(std::ffi::OsString::from_vec(bytes?)))
+    Some(PathBuf::from(OsString::from_vec(bytes?)))
 }
 
 async fn found_or_unknown<T: serde::Serialize + Send + 'static>(
