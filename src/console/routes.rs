@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::{Console, PATH, assets, door, guard, headers};
 use crate::base::worker_threads;
-use crate::control::{Viewer, json, problem};
+use crate::control::{Viewer, drafts, json, problem};
 
 type TheConsole = State<Arc<Console>>;
 type TheViewer = Extension<Viewer>;
@@ -27,8 +27,12 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/servers/{server}/{*path}", any(ask))
         .route("/events", get(events))
         .route("/history", post(history))
-        .route("/timeline", post(timeline))
-        .layer(from_fn_with_state(console.clone(), guard::check));
+        .route("/timeline", post(timeline));
+    let api = match &console.idle_drafts {
+        Some(desk) => api.nest("/drafts", drafts::router(desk.clone())),
+        None => api,
+    };
+    let api = api.layer(from_fn_with_state(console.clone(), guard::check));
     let pages = Router::new()
         .route("/login", post(log_in))
         .route("/logout", post(log_out))

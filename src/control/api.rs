@@ -10,6 +10,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Serialize;
 
+use super::drafts::{self, Desk};
 use super::types::{
     AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, HostState, OutputPart, Problem, QuestionState,
     ServerState, SessionState, State,
@@ -42,7 +43,8 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/v1/clients/{client}/outputs/{id}", get(output))
         .route("/v1/approvals", get(approvals))
         .route("/v1/approvals/{id}/revoke", post(revoke))
-        .with_state(server)
+        .with_state(server.clone())
+        .nest("/v1/drafts", drafts::router(Desk::Server(server)))
 }
 
 pub fn json(value: &impl Serialize) -> Response {

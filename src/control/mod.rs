@@ -12,6 +12,7 @@
 
 mod api;
 pub mod connections;
+pub mod drafts;
 mod events;
 mod lines;
 mod output_events;

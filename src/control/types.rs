@@ -196,6 +196,72 @@ pub struct InputRequest {
     pub keys: Vec<String>,
 }
 
+/// A draft that the server works on, and what differs in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DraftState {
+    pub key: String,
+    pub project: String,
+    pub bytes: u64,
+    pub changes: Vec<ChangeState>,
+    /// So many further changes are not in the list.
+    pub left_out: usize,
+    /// Programs outside the sandbox run or trust these.
+    pub protected: Vec<ChangeState>,
+    pub sums: Vec<SumState>,
+}
+
+/// A path at which the draft differs. `key` names it in requests; what is to be read has nothing invisible in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangeState {
+    pub key: String,
+    pub path: String,
+    /// Where a renamed file was.
+    pub from: Option<String>,
+    pub from_key: Option<String>,
+    pub what: &'static str,
+    pub more: String,
+    /// The person has changed the original meanwhile.
+    pub conflict: bool,
+}
+
+/// What git keeps, or what it ignores, as one line.
+#[derive(Clone, Debug, Serialize)]
+pub struct SumState {
+    pub key: String,
+    pub kind: &'static str,
+    pub path: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffText {
+    pub text: String,
+}
+
+/// The body of a request that applies or discards.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecisionRequest {
+    /// The keys of changes. Without them, everything.
+    pub paths: Option<Vec<String>>,
+    /// To overwrite what the person has changed meanwhile.
+    pub force: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Decided {
+    pub done: usize,
+    pub refused: Vec<NotDecided>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct NotDecided {
+    pub key: String,
+    pub path: String,
+    pub reason: String,
+    pub conflict: bool,
+}
+
 /// The body of every answer that is not 2xx.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Problem {

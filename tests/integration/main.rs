@@ -22,6 +22,7 @@ mod differential;
 mod documentation;
 mod drafts;
 mod drafts_proof;
+mod drafts_safety;
 mod execute_command;
 mod file_systems;
 mod find;

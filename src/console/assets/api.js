@@ -50,6 +50,15 @@ export const lines = (server, command, stream, from, count) =>
 export const approvals = (server) => request(of(server, 'approvals'));
 export const revoke = (server, id) => post(of(server, `approvals/${id}/revoke`));
 
+// Without a server: the drafts that no server works on, which the console of one server does not have.
+const draftsOf = (server) => (server ? of(server, 'drafts') : `${API}/drafts`);
+export const drafts = (server) => request(draftsOf(server)).catch((problem) => {
+  if (!server && problem.status === 404) return [];
+  throw problem;
+});
+export const draftDiff = (server, draft, path) => request(`${draftsOf(server)}/${draft}/diff/${path}`);
+export const decide = (server, draft, decision, body) => post(`${draftsOf(server)}/${draft}/${decision}`, body);
+
 export async function logOut() {
   await post('/console/logout');
   location.replace('/console');

@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import * as now from './commands.js';
+import * as drafts from './drafts.js';
 import * as past from './history.js';
 import * as questions from './questions.js';
 import * as rules from './rules.js';
@@ -11,7 +12,7 @@ import { setText } from './dom.js';
  * The views by the names of their tabs. Each may have `show(states)`, called whenever the servers have told something new,
  * `open(states)` and `close()` as its tab is chosen and left, and `happened(event)` for each event of the audit log.
  */
-const VIEWS = { now, history: past, rules };
+const VIEWS = { now, history: past, drafts, rules };
 
 /** Without any news, the servers are asked this often. A connection that has broken without a word is noticed by it. */
 const ASK_EVERY = 20_000;
