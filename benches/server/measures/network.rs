@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::row;
 use crate::driver::Connection;
-use crate::options::{Options, Subject};
+use crate::options::Options;
+use crate::subject::Subject;
 use crate::samples::Samples;
 use crate::table::{Figure, Row, Target};
 
@@ -21,10 +22,11 @@ const PROMISED_MILLISECONDS_MORE: Target = Target::ValueAtMost(3.0);
 const PROMISED_SPEED: Target = Target::RatioAtLeast(0.7);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let Some(ours) = options.servers.iter().find(|subject| subject.ours) else { return Vec::new() };
+    let Some(ours) = options.ours() else { return Vec::new() };
     let port = serve();
     let host = format!("127.0.0.1:{port}");
-    let (on, hosts) = (with(ours, &[]), with(ours, &["--allow-host", &host]));
+    let variant = |flags: &[&str]| ours.with_flags("testudo, network hosts", flags);
+    let (on, hosts) = (variant(&[]), variant(&["--allow-host", &host]));
     let more = (|| Ok(starts(&hosts, scratch)? - starts(&on, scratch)?))().map(|more| Figure::alone(more, "ms"));
     let speed = || -> anyhow::Result<Figure> {
         let direct = download(&on, &format!("curl -sS --noproxy '*' -o /dev/null http://{host}/"), scratch)?;
@@ -36,16 +38,6 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
         row(&hosts, "session start, more than with the network on", more, Some(PROMISED_MILLISECONDS_MORE)),
         row(&hosts, "1 GB through the proxy / directly", speed(), Some(PROMISED_SPEED)),
     ]
-}
-
-fn with(ours: &Subject, flags: &[&str]) -> Subject {
-    Subject {
-        name: "testudo, network hosts".to_owned(),
-        words: ours.words[..1].iter().cloned().chain(flags.iter().map(ToString::to_string)).collect(),
-        tool: ours.tool.clone(),
-        template: ours.template.clone(),
-        ours: true,
-    }
 }
 
 fn starts(subject: &Subject, scratch: &Path) -> anyhow::Result<f64> {

@@ -30,6 +30,8 @@ pub struct Walk<'a> {
     unanswered: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
+const MOST_THREADS: usize = 12;
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IgnoreFiles {
     Respected,
@@ -77,15 +79,22 @@ impl<'a> Walk<'a> {
         if mounts::may_hang_below(&top) {
             return self.run_past_hung_mounts(&top, ignore_files, interrupt, make_visitor);
         }
-        let crew = Arc::new(Crew::new(top.clone()));
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_THREADS);
+        let crew = Arc::new(Crew::new(top.clone(), threads));
         let walk = || {
             let mut visit = make_visitor();
             while let Some(part) = crew.next_part() {
-                let is_top = part.directory() == top;
-                for entry in self.builder(part.directory(), ignore_files, &crew).build().flatten() {
+                let is_top = part.directories() == [top.as_path()];
+                let mut below = Vec::new();
+                let walker = self.builder(part.directories(), ignore_files, &crew).max_depth(is_top.then_some(1)).build();
+                for entry in walker.flatten() {
                     if interrupt.is_due() {
                         crew.disband();
                         break;
+                    }
+                    if is_top && entry.depth() == 1 && entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                        below.push(entry.into_path());
+                        continue;
                     }
                     // The top of the walk is not below itself. The top of any other part has not been visited yet.
                     if (entry.depth() > 0 || !is_top)
@@ -94,10 +103,13 @@ impl<'a> Walk<'a> {
                         visit(&Visited { relative, kind: entry.file_type() });
                     }
                 }
+                if interrupt.reason().is_none() {
+                    crew.deal(below);
+                }
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..std::thread::available_parallelism().map_or(2, usize::from).min(12) {
+            for _ in 1..threads {
                 // Where no more threads can be started, fewer do the work.
                 if std::thread::Builder::new().spawn_scoped(scope, walk).is_err() {
                     break;
@@ -117,9 +129,9 @@ impl<'a> Walk<'a> {
         make_visitor: impl Fn() -> V,
     ) {
         // Nobody waits in this crew, so it takes nothing over.
-        let crew = Arc::new(Crew::new(top.to_owned()));
-        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(12);
-        self.builder(top, ignore_files, &crew).threads(threads).build_parallel().run(|| {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_THREADS);
+        let crew = Arc::new(Crew::new(top.to_owned(), threads));
+        self.builder(&[top.to_owned()], ignore_files, &crew).threads(threads).build_parallel().run(|| {
             let mut visit = make_visitor();
             Box::new(move |entry| {
                 if interrupt.is_due() {
@@ -136,7 +148,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn builder(&self, directory: &Path, ignore_files: IgnoreFiles, crew: &Arc<Crew>) -> WalkBuilder {
+    fn builder(&self, directories: &[PathBuf], ignore_files: IgnoreFiles, crew: &Arc<Crew>) -> WalkBuilder {
         let respect = ignore_files == IgnoreFiles::Respected;
         let (deny, names, crew) = (self.deny.clone(), self.top.names().clone(), crew.clone());
         let unanswered = self.unanswered.clone();
@@ -147,7 +159,10 @@ impl<'a> Walk<'a> {
             }
             !silent
         };
-        let mut builder = WalkBuilder::new(directory);
+        let mut builder = WalkBuilder::new(&directories[0]);
+        for directory in &directories[1..] {
+            builder.add(directory);
+        }
         builder
             .hidden(false)
             .require_git(false)
