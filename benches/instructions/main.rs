@@ -36,7 +36,7 @@ fn main() -> anyhow::Result<()> {
 
 type Counts = BTreeMap<String, u64>;
 
-/// Instructions for one of each thing.
+/// Instructions for one of each thing. All runs go on at the same time, each in a directory of its own.
 fn counts() -> anyhow::Result<Counts> {
     let scratch = tempfile::tempdir()?;
     let server = without_debug_information(Path::new(env!("CARGO_BIN_EXE_testudo")), scratch.path());
@@ -47,12 +47,30 @@ fn counts() -> anyhow::Result<Counts> {
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         instructions(&String::from_utf8_lossy(&output.stderr))
     };
-    let converse = |tool: &str, calls: u64| client::converse(under_callgrind(&server), scratch.path(), tool, calls);
-    let start = converse("task_output", 0)?;
+    let converse = |tool: &str, calls: u64| {
+        let directory = tempfile::tempdir_in(scratch.path())?;
+        client::converse(under_callgrind(&server), directory.path(), tool, calls)
+    };
+    let (decide, converse) = (&decide, &converse);
+    let counts: anyhow::Result<Vec<u64>> = std::thread::scope(|scope| {
+        let runs = [
+            scope.spawn(move || converse("task_output", 0)),
+            scope.spawn(move || converse("task_output", 2)),
+            scope.spawn(move || converse("task_output", 22)),
+            scope.spawn(move || converse("str_replace", 2)),
+            scope.spawn(move || converse("str_replace", 12)),
+            scope.spawn(move || decide(1)),
+            scope.spawn(move || decide(6)),
+        ];
+        runs.into_iter().map(|run| run.join().expect("no panic")).collect()
+    });
+    let [start, calls, more_calls, edits, more_edits, decisions, more_decisions] = counts?[..] else {
+        bail!("a run is missing");
+    };
     Ok(Counts::from([
-        ("decision".to_owned(), (decide(6)? - decide(1)?) / (5 * commands::ORDINARY.len() as u64)),
-        ("call".to_owned(), (converse("task_output", 22)? - converse("task_output", 2)?) / 20),
-        ("edit".to_owned(), (converse("str_replace", 12)? - converse("str_replace", 2)?) / 10),
+        ("decision".to_owned(), (more_decisions - decisions) / (5 * commands::ORDINARY.len() as u64)),
+        ("call".to_owned(), (more_calls - calls) / 20),
+        ("edit".to_owned(), (more_edits - edits) / 10),
         ("start".to_owned(), start),
     ]))
 }

@@ -21,7 +21,7 @@ pub fn conditions(load_before: &str) -> String {
     let [date, kernel, commit] = [
         said("date", &["-u", "+%Y-%m-%d"]),
         said("uname", &["-r"]),
-        said("git", &["rev-parse", "--short", "HEAD"]),
+        said("git", &["-C", env!("CARGO_MANIFEST_DIR"), "rev-parse", "--short", "HEAD"]),
     ]
     .map(|text| text.filter(|text| !text.is_empty()).unwrap_or_else(|| "?".to_owned()));
     format!(

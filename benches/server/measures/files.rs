@@ -153,10 +153,10 @@ fn first_grep(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
 fn near_miss(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
     let numbered = |count: usize| (0..count).map(|n| format!("line {n} of the text\n")).collect::<String>();
     let texts = [
-        (numbered(450_000), numbered(225_000) + "something else"),
+        (numbered(440_000), numbered(220_000) + "something else"),
         ("x\n".repeat(5_000_000), "x\n".repeat(2_500_000) + "y"),
         ("x".repeat(10_000_000), "x".repeat(5_000_000) + "y"),
-        ("\tsay “a”\r\n".repeat(800_000), "    say \"a\"\n".repeat(400_000) + "no"),
+        ("\tsay “a”\r\n".repeat(700_000), "    say \"a\"\n".repeat(350_000) + "no"),
     ];
     let mut worst = Duration::ZERO;
     let mut connection = Connection::open(ours, project)?;

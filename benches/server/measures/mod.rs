@@ -76,7 +76,8 @@ fn progress(name: &str) {
 }
 
 fn row(subject: &Subject, name: &str, result: anyhow::Result<Figure>, target: Option<Target>) -> Row {
-    Row { server: subject.name.clone(), name: name.to_owned(), result, target }
+    // Others have promised nothing.
+    Row { server: subject.name.clone(), name: name.to_owned(), result, target: target.filter(|_| subject.ours) }
 }
 
 /// Takes samples of each server in turn. A server that fails once is not asked again, and its error is its result.

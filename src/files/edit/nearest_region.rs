@@ -53,9 +53,14 @@ pub fn nearest_region(text: &[u8], old: &[u8], interrupt: &Interrupt) -> Option<
             return None;
         }
         let line = folded.fold(line);
+        if line.len() < TELLING {
+            continue;
+        }
         for start in places.get(line).into_iter().flatten().filter_map(|index| at.checked_sub(*index)) {
-            if votes.len() < MOST_CANDIDATES || votes.contains_key(&start) {
+            if votes.len() < MOST_CANDIDATES {
                 *votes.entry(start).or_default() += line.len().min(40);
+            } else if let Some(votes) = votes.get_mut(&start) {
+                *votes += line.len().min(40);
             }
         }
     }
