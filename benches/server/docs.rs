@@ -103,7 +103,11 @@ fn growth(plots: &[Plot]) -> String {
     text.trim_end().to_owned() + "\n"
 }
 
-fn facts(results: &Results) -> String {
+/// What servers let commands do. Empty if that was not measured.
+pub fn facts(results: &Results) -> String {
+    if results.facts.is_empty() {
+        return String::new();
+    }
     let shown: Vec<_> = results.facts.iter().filter(|(server, _)| server != "testudo, sandbox off").collect();
     let heads: Vec<&str> = shown.iter().map(|(server, _)| server.as_str()).collect();
     let mut text = format!("| | {} |\n|---{}|\n", heads.join(" | "), "|---".repeat(heads.len()));

@@ -35,7 +35,7 @@ fn main() -> anyhow::Result<()> {
     let before = machine::load();
     let results = measures::all(&options, &scratch);
     let conditions = machine::conditions(&before);
-    print!("{}\n{conditions}\n", table::render(&results.rows));
+    print!("{}\n{}\n{conditions}\n", table::render(&results.rows), docs::facts(&results));
     if options.docs {
         docs::write(&results, &conditions)?;
     }

@@ -34,7 +34,7 @@ struct Outcome {
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     let ours = options.ours().into_iter();
-    ours.flat_map(|subject| rows(subject, once(subject, scratch, 0), once(subject, scratch, NOT_READING))).collect()
+    ours.flat_map(|subject| rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))).collect()
 }
 
 fn rows(subject: &Subject, alone: anyhow::Result<Outcome>, beside: anyhow::Result<Outcome>) -> Vec<Row> {
@@ -65,7 +65,7 @@ fn rows(subject: &Subject, alone: anyhow::Result<Outcome>, beside: anyhow::Resul
     rows
 }
 
-fn once(subject: &Subject, scratch: &Path, not_reading: usize) -> anyhow::Result<Outcome> {
+fn once(subject: &Subject, scratch: &Path, commands: usize, not_reading: usize) -> anyhow::Result<Outcome> {
     let server = HttpServer::start(subject, scratch)?;
     let before = memory::resident(server.pid())?;
     let _ignoring = (0..not_reading).map(|_| ignore(&server)).collect::<anyhow::Result<Vec<TcpStream>>>()?;
@@ -76,7 +76,7 @@ fn once(subject: &Subject, scratch: &Path, not_reading: usize) -> anyhow::Result
         let session = |number: usize| {
             let (address, ready) = (server.address.as_str(), &ready);
             let small = thread::Builder::new().stack_size(256 * 1024);
-            small.spawn_scoped(scope, move || converse(address, scratch, number, ready)).expect("a thread starts")
+            small.spawn_scoped(scope, move || converse(address, scratch, number, commands, ready)).expect("a thread starts")
         };
         let running: Vec<_> = (0..SESSIONS).map(session).collect();
         ready.wait();
@@ -104,13 +104,19 @@ fn ignore(server: &HttpServer) -> anyhow::Result<TcpStream> {
 }
 
 /// All calls of one client. Fails if an answer shows the state of another client.
-fn converse(address: &str, scratch: &Path, number: usize, ready: &Barrier) -> anyhow::Result<Vec<Duration>> {
+fn converse(
+    address: &str,
+    scratch: &Path,
+    number: usize,
+    commands: usize,
+    ready: &Barrier,
+) -> anyhow::Result<Vec<Duration>> {
     let home = scratch.join(format!("session-{number}"));
     let prepared = prepare(address, &home, number);
     ready.wait();
     let mut session = prepared.with_context(|| format!("session {number}"))?;
     let mut waits = Vec::new();
-    for count in 1..=COMMANDS {
+    for count in 1..=commands {
         let sent = Instant::now();
         let text = session.call("bash", &json!({"command": TEXT}))?;
         waits.push(sent.elapsed());

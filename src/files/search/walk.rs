@@ -87,7 +87,7 @@ impl<'a> Walk<'a> {
             let mut visit = make_visitor();
             while let Some(part) = crew.next_part() {
                 let is_top = part.directories() == [top.as_path()];
-                let mut below = Vec::new();
+                let mut dealt_out = Vec::new();
                 let walker = self.builder(part.directories(), ignore_files, &crew).max_depth(is_top.then_some(1)).build();
                 for entry in walker.flatten() {
                     if interrupt.is_due() {
@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
                         break;
                     }
                     if is_top && entry.depth() == 1 && entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                        below.push(entry.into_path());
+                        dealt_out.push(entry.into_path());
                         continue;
                     }
                     // The top of the walk is not below itself. The top of any other part has not been visited yet.
@@ -106,7 +106,7 @@ impl<'a> Walk<'a> {
                     }
                 }
                 if interrupt.reason().is_none() {
-                    crew.deal(below);
+                    crew.deal(dealt_out);
                 }
             }
         };
