@@ -123,7 +123,7 @@ fn files(ours: &Subject, scratch: &Path) -> anyhow::Result<Plot> {
         let mut connection = Connection::open(ours, &project)?;
         let (pattern, words) = (json!({ "pattern": "*77.txt" }), json!({ "pattern": "needle[0-9]+x" }));
         let x = number(count);
-        names.push((x, median(rounds, || floor::run("rg", &["--no-config", "--files", "-g", "*77.txt"], &project))?));
+        names.push((x, median(rounds, || floor::run("sh", &["-c", "rg --no-config --files -g '*77.txt' || :"], &project))?));
         find.push((x, median(rounds, || connection.call_tool("find", &pattern))?));
         rg.push((x, median(rounds, || floor::run("sh", &["-c", "rg --no-config 'needle[0-9]+x' || :"], &project))?));
         grep.push((x, median(rounds, || connection.call_tool("grep", &words))?));
