@@ -86,6 +86,8 @@ pub async fn write<T: Send + 'static>(
     if permitted.protected.is_some() && result.is_ok() {
         session.names().written(permitted.target.path()).await;
     }
+    // The handle is the last of the old file, and closing it frees the file's blocks. Nobody needs to wait for that.
+    tokio::spawn(worker_threads::run(move || drop(permitted)));
     Ok(result?)
 }
 

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::row;
 use crate::driver::Connection;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const SESSIONS: usize = 50;
@@ -21,9 +22,10 @@ const PROMISED_MILLISECONDS_MORE: Target = Target::ValueAtMost(3.0);
 const PROMISED_SPEED: Target = Target::RatioAtLeast(0.7);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let Some(subject) = options.servers.first() else { return Vec::new() };
+    let Some(subject) = options.ours() else { return Vec::new() };
     let host = format!("127.0.0.1:{}", serve());
-    let (on, hosts) = (with(subject, &[]), with(subject, &["--allow-host", &host]));
+    let variant = |flags: &[&str]| subject.with_flags("testudo, network hosts", flags);
+    let (on, hosts) = (variant(&[]), variant(&["--allow-host", &host]));
     let more = || -> anyhow::Result<Figure> {
         let [on, hosts] = starts([&on, &hosts], scratch)?;
         Ok(Figure::alone(hosts.median() - on.median(), "ms"))
@@ -38,16 +40,6 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
         row(&hosts, "session start, more than with the network on", more(), Some(PROMISED_MILLISECONDS_MORE)),
         row(&hosts, "1 GB through the proxy / directly", speed(), Some(PROMISED_SPEED)),
     ]
-}
-
-fn with(ours: &Subject, flags: &[&str]) -> Subject {
-    Subject {
-        name: "testudo, network hosts".to_owned(),
-        words: ours.words[..1].iter().cloned().chain(flags.iter().map(ToString::to_string)).collect(),
-        tool: ours.tool.clone(),
-        template: ours.template.clone(),
-        ours: true,
-    }
 }
 
 /// The first command of new sessions, in turn.
