@@ -170,10 +170,12 @@ impl Client {
             Ok(head) => head,
             Err(answer) => return self.write(&answer).await,
         };
-        let mut answered = false;
+        let (mut answered, mut words) = (false, String::new());
         while let Some(event) = exchange.next().await {
             let data = event.data();
-            if data.is_empty() {
+            // A place that refuses a request may say why in plain words. Nothing but messages goes to the client.
+            if Envelope::of(&data).is_none() {
+                words.push_str(&String::from_utf8_lossy(&data));
                 continue;
             }
             answered |=
@@ -186,8 +188,10 @@ impl Client {
             }
         }
         if !answered {
-            let text = format!("the place {} answered {} without a response", self.link.name(), head.status);
-            self.write(&failure::error(&envelope.id.unwrap_or_default(), -32000, &text)).await;
+            let text =
+                format!("the place {} answered {} without a response. {}", self.link.name(), head.status, words.trim());
+            let text = text.trim_end();
+            self.write(&failure::error(&envelope.id.unwrap_or_default(), -32000, text)).await;
         }
     }
 
