@@ -14,7 +14,7 @@ Without --server, testudo is measured with its defaults and with --sandbox off.
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
   --rounds N                   samples of a short call [300]
   --only WORD                  only measures whose name contains the word (latency, sandbox, start, idle, output, parallel, sessions, drafts,
-                               files, binary)
+                               files, network, binary)
 
 --tool and --arguments belong to the --server before them.";
 

@@ -45,6 +45,7 @@ async fn main() -> anyhow::Result<()> {
             flag("network", "off"),
         ],
         current_dir: std::env::current_dir().ok(),
+        ignores_file: false,
     };
     let http = Http::bind(config::load(&source)?.http).await?;
     #[expect(clippy::print_stderr, reason = "the script that started it reads the address")]

@@ -14,8 +14,8 @@ use tokio_util::task::AbortOnDropHandle;
 use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
-use super::homes::HomeLease;
 use super::keeper_news::KeeperNews;
+use super::layers::LayerLease;
 use super::own_network::OwnNetwork;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
@@ -46,7 +46,7 @@ pub struct KeeperLink {
     /// The masks as they were last put up.
     masked: Mutex<Arc<Vec<Stamped>>>,
     /// The layer of the session's home, in use while the keeper lives.
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     /// Why the home is not what was asked for.
     home_shortfall: Option<String>,
     news: Arc<KeeperNews>,
@@ -69,7 +69,7 @@ impl KeeperLink {
     pub async fn launch(
         mut profile: Profile,
         masks: Arc<Vec<Stamped>>,
-        home: Option<Arc<HomeLease>>,
+        home: Option<Arc<LayerLease>>,
     ) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
@@ -208,7 +208,7 @@ impl KeeperLink {
     }
 
     /// The layer of its private home.
-    pub fn home(&self) -> Option<&Arc<HomeLease>> {
+    pub fn home(&self) -> Option<&Arc<LayerLease>> {
         self.home.as_ref()
     }
 
@@ -338,7 +338,7 @@ impl KeeperLink {
 /// What a keeper has to keep of the home and the secrets.
 struct AtLaunch {
     masks: Arc<Vec<Stamped>>,
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     home_shortfall: Option<String>,
     network: Vec<OwnedFd>,
 }
@@ -348,7 +348,7 @@ struct AtLaunch {
 async fn learn_about_home(
     guard: &Socket,
     profile: &mut Profile,
-    lease: Option<&HomeLease>,
+    lease: Option<&LayerLease>,
 ) -> Result<Option<String>, KeeperError> {
     if profile.level != Level::Full || profile.home.is_none() {
         return Ok(None);

@@ -10,13 +10,14 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::listener::{Listener, Stream};
 use super::share::Share;
 use super::slots::{Slot, Slots};
+use crate::control::connections;
 use crate::exec::Caller;
 
 /// How long the head of a request may take. An idle connection is closed after the same time.
@@ -141,23 +142,8 @@ const FROM_NOWHERE: &str = "testudo could not find out which process of this mac
                             that its own sessions may have made; let the client connect by itself, or use --listen unix:PATH";
 
 async fn refuse(stream: Stream, status: &str, reason: &str) {
-    let length = reason.len() + 1;
-    let response = format!(
-        "HTTP/1.1 {status}\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n\
-         content-length: {length}\r\n\r\n{reason}\n"
-    );
-    let sending = async {
-        match stream {
-            Stream::Tcp(stream) => send_and_close(stream, response.as_bytes()).await,
-            Stream::Unix(stream) => send_and_close(stream, response.as_bytes()).await,
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), sending).await;
-}
-
-/// Reads the request away before it closes. Otherwise the client would lose the response together with the connection.
-async fn send_and_close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, response: &[u8]) -> std::io::Result<()> {
-    stream.write_all(response).await?;
-    stream.shutdown().await?;
-    tokio::io::copy(&mut stream.take(LARGEST_HEAD as u64), &mut tokio::io::sink()).await.map(drop)
+    match stream {
+        Stream::Tcp(stream) => connections::refuse(stream, status, reason).await,
+        Stream::Unix(stream) => connections::refuse(stream, status, reason).await,
+    }
 }

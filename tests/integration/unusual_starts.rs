@@ -24,6 +24,18 @@ fn full_pipe(world: &World) -> File {
     pipe
 }
 
+/// bash takes itself for the shell of an ssh session then, and would read its own file instead of ours.
+#[test]
+fn a_server_that_ssh_started_runs_every_command() {
+    let world = World::new();
+    let script = "unset SHLVL; export SSH_CLIENT='192.0.2.1 50000 22'; exec \"$@\"";
+    let mut server = launched(&world, User::Tester, script, &[]);
+    for number in 0..4 {
+        assert_eq!(server.bash(&format!("echo {number}; export N={number}")).stdout(), format!("{number}\n"));
+    }
+    assert_eq!(server.bash("echo $N").stdout(), "3\n");
+}
+
 #[test]
 fn a_stderr_that_nobody_reads_blocks_nothing_and_what_was_dropped_is_said() {
     for user in User::all() {

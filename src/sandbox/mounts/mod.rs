@@ -37,10 +37,10 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     add_home(profile, home, &mut places)?;
     let devices = dev::clone_devices()?;
     let secrets = cover::prepare(&not_in_overlay(profile, &profile.secrets));
-    let ssh = cover::Cover::of_ssh(&profile.ssh_command);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
     dev::build(&devices, profile)?;
+    let ssh = cover::Cover::of_ssh(&profile.ssh_command).doing(|| "write the settings of ssh".to_owned())?;
     let covers = covers(profile);
     put_on_top(&covers, places)?;
     for cover in covers.iter().map(PathBuf::as_path).chain([Path::new("/dev")]) {
