@@ -19,6 +19,9 @@ pub struct ServerState {
     pub transport: String,
     pub project: String,
     pub sandbox: String,
+    /// What the sandbox means for commands, in a sentence.
+    #[serde(default)]
+    pub sandbox_words: String,
     /// Not known before the first command.
     pub level: Option<String>,
     pub policy: Vec<String>,
@@ -48,6 +51,25 @@ pub struct SessionState {
     pub ended: Vec<EndedTask>,
     /// The ids of stored outputs.
     pub outputs: Vec<String>,
+    /// The hosts that its commands connected to through the proxy; the one that was used last comes first.
+    #[serde(default)]
+    pub hosts: Vec<HostState>,
+}
+
+/// A host that commands have connected to, or wanted to.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct HostState {
+    pub host: String,
+    pub port: u16,
+    /// How many connections are open, have ended, and were refused.
+    pub open: usize,
+    pub ended: u64,
+    pub refused: u64,
+    /// Why the last one was refused or failed.
+    pub reason: Option<String>,
+    /// Bytes to the host and from it.
+    pub sent: u64,
+    pub received: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -128,6 +150,9 @@ pub struct OutputPiece {
 pub struct Tail {
     /// The command has ended, and this is the rest.
     pub over: bool,
+    /// How it has ended: see `process_exit` in the audit log.
+    pub exit_code: Option<i32>,
+    pub ended_by: Option<String>,
     pub milliseconds: u64,
     pub streams: Vec<TailPart>,
     /// For a command in a terminal, if its screen has changed.
@@ -142,6 +167,16 @@ pub struct TailPart {
     /// To be sent with the next request.
     pub next: u64,
     pub text: String,
+}
+
+/// Some lines of a stream as they were printed, with their escape sequences.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Lines {
+    /// The number of the first one. They are counted from 1.
+    pub from: u64,
+    pub lines: Vec<String>,
+    /// How many lines there are by now.
+    pub total: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]

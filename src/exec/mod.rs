@@ -65,8 +65,10 @@ pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;
 pub use layers::{LayerLease, ProjectLayer, ProjectLayers};
-pub use login::{Login, wanted as login_shell_wanted};
-pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
+pub use login::{LoginShell, wanted as login_shell_wanted};
+pub use output::{
+    DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page, read_raw_lines,
+};
 pub use own_network::OwnNetwork;
 pub use own_program::run_own_program;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
@@ -79,7 +81,7 @@ pub use session_directory::SessionDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
-pub use task::{Task, Typing, TypingError, Until, Waited};
+pub use task::{Task, Typing, TypingError, Until, WaitEnd};
 pub use terminal::Terminal;
 pub use totals::Totals;
 pub use tree_size::TreeSize;

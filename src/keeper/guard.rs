@@ -41,7 +41,7 @@ pub fn main() -> io::Result<()> {
     let (keeper_socket, own_socket) = match take_sockets() {
         Ok(sockets) => sockets,
         Err(failure) => {
-            packets::send(rustix::stdio::stdin(), &Failed::encode(&failure));
+            packets::send(rustix::stdio::stdin(), &Failed::from(failure).encode());
             return Ok(());
         }
     };
@@ -61,7 +61,7 @@ pub fn main() -> io::Result<()> {
             return Ok(());
         }
         Err(failure) => {
-            packets::send(&keeper_socket, &Failed::encode(&failure));
+            packets::send(&keeper_socket, &Failed::from(failure).encode());
             descendants::end_all();
             return Ok(());
         }
@@ -200,7 +200,7 @@ fn change_mounts(own_socket: &OwnedFd, keeper: &Keeper) {
     if matches!(processes::fork(), Ok(Forked::Child)) {
         match carry_out(request, &content, keeper) {
             Ok(()) => packets::send(own_socket, DONE),
-            Err(failure) => packets::send(own_socket, &Failed::encode(&failure)),
+            Err(failure) => packets::send(own_socket, &Failed::from(failure).encode()),
         }
         processes::exit(0);
     }

@@ -48,6 +48,7 @@ mod lifecycle;
 mod listen_unix;
 mod network;
 mod network_attacks;
+mod network_others;
 mod network_ports;
 mod output;
 mod own_server;

@@ -16,9 +16,14 @@ let again = false;
 /** The changes whose difference is shown, by draft and path. */
 const unfolded = new Set();
 
-export function open(of) {
-  states = of;
+export function open(told) {
+  states = told;
   refresh();
+}
+
+/** The servers have told something new. `show` is called for every view; only an open one keeps it. */
+export function show(told) {
+  if (states) states = told;
 }
 
 export function close() {
@@ -43,11 +48,11 @@ async function refresh() {
   }
   asking = true;
   try {
-    const sources = [...states().map(({ server }) => server), { id: null }];
+    const sources = [...states.map(({ server }) => server), { id: null }];
     const found = await Promise.all(sources.map(async (server) => (await api.drafts(server.id)).map((draft) => ({ server, draft }))));
     // Servers that share a draft all tell of it.
     const one = new Map(found.flat().map((each) => [each.draft.key, each]));
-    show([...one.values()]);
+    showAll([...one.values()]);
   } catch (problem) {
     if (problem.status !== 0) say(problem.message);
   } finally {
@@ -59,7 +64,7 @@ async function refresh() {
   }
 }
 
-function show(all) {
+function showAll(all) {
   nothing.hidden = all.length > 0;
   reconcile(list, all, {
     key: ({ draft }) => draft.key,

@@ -64,7 +64,7 @@ impl LayerLease {
         let mount = if free {
             Mount::Wanted { _turn: turn }
         } else {
-            // Whoever uses it without an entry is about to end.
+            // A server that uses the layer without an entry is about to end.
             let found = draft::with_capabilities(|| holder::find(&layer.holders(), view));
             let Some(namespaces) = found else { return Ok(None) };
             let holder = Holder::register(&layer.holders(), &namespaces, view).ok();
