@@ -170,7 +170,7 @@ fn clients_and_people_outside_reach_a_server_that_works_on_a_draft() {
         let calls = json!(["echo 2 > a; cat a", inside, "echo third"]).to_string();
         let told =
             bench.run_in(&bench.world.outside(), &format!("cat > calls.json <<'E'\n{calls}\nE\n{CLIENT} {port}"));
-        assert!(told.contains("2\n") && told.contains("third") && !told.contains("200"), "{told}");
+        assert!(told.contains("2\n") && told.contains("third") && told.contains("HTTP Error 403"), "{told}");
         assert_eq!(bench.read("a"), "1\n");
         let listed = bench.ok(&["ps"]);
         assert!(listed.contains(&text(&bench.world.project())), "{listed}");
