@@ -124,6 +124,26 @@ fn a_draft_stays_taken_until_the_last_process_is_gone() {
     });
 }
 
+/// Makes the calls in `calls.json`.
+const CLIENT: &str = r#"python3 -c '
+import json, sys, urllib.request as web
+session = {}
+def ask(method, params, number=None):
+    body = {"jsonrpc": "2.0", "method": method, "params": params}
+    if number: body["id"] = number
+    headers = {"authorization": "Bearer tok", "content-type": "application/json", "accept": "application/json, text/event-stream"}
+    request = web.Request("http://127.0.0.1:" + sys.argv[1] + "/mcp", json.dumps(body).encode(), {**headers, **session})
+    with web.urlopen(request) as answer:
+        if "mcp-session-id" in answer.headers: session["mcp-session-id"] = answer.headers["mcp-session-id"]
+        text = answer.read().decode()
+    data = [json.loads(line[5:]) for line in text.splitlines() if line.startswith("data:") and line[5:].strip()]
+    return [part["text"] for each in data for part in each.get("result", {}).get("content", [])]
+ask("initialize", {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}, 1)
+ask("notifications/initialized", {})
+for command in json.load(open("calls.json")):
+    print(*ask("tools/call", {"name": "bash", "arguments": {"command": command}}, 2))
+'"#;
+
 /// The server lives in namespaces of its own. People and clients outside reach it as ever, its own commands do not.
 #[test]
 fn clients_and_people_outside_reach_a_server_that_works_on_a_draft() {
@@ -141,16 +161,17 @@ fn clients_and_people_outside_reach_a_server_that_works_on_a_draft() {
         ]);
         command.stdout(Stdio::null());
         let server = HttpServer::start_with(command);
-        let mut client = server.client("tok");
-        let first = client.bash("echo 2 > a; cat a").text();
-        assert!(first.contains("\n2\n"), "{first}");
-        assert_eq!(bench.read("a"), "1\n");
         let (_, port) = server.address.rsplit_once(':').unwrap();
-        let inside = client.bash(&format!(
+        let inside = format!(
             "python3 -c \"import urllib.request as u; print(u.urlopen(u.Request('http://127.0.0.1:{port}/mcp', data=b'{{}}', \
              headers={{'authorization': 'Bearer tok'}})).status)\"; true"
-        ));
-        assert!(!inside.stdout().contains("200"), "{}", inside.text());
+        );
+        // The person's own client: one connection for each request, also after commands have run.
+        let calls = json!(["echo 2 > a; cat a", inside, "echo third"]).to_string();
+        let told =
+            bench.run_in(&bench.world.outside(), &format!("cat > calls.json <<'E'\n{calls}\nE\n{CLIENT} {port}"));
+        assert!(told.contains("2\n") && told.contains("third") && told.contains("HTTP Error 403"), "{told}");
+        assert_eq!(bench.read("a"), "1\n");
         let listed = bench.ok(&["ps"]);
         assert!(listed.contains(&text(&bench.world.project())), "{listed}");
         assert!(bench.ok(&["audit"]).contains("echo 2 > a"), "{}", bench.ok(&["audit"]));
