@@ -39,7 +39,8 @@ fn promises(rows: &[Row]) -> String {
     let mut text = "| measure | testudo | floor | ratio | promised | |\n|---|---|---|---|---|---|\n".to_owned();
     let ours = rows.iter().filter(|row| row.server.starts_with("testudo") && row.server != "testudo, sandbox off");
     for row in ours {
-        let name = if row.server == "testudo" { row.name.clone() } else { format!("{} ({})", row.name, &row.server[9..]) };
+        let name =
+            if row.server == "testudo" { row.name.clone() } else { format!("{} ({})", row.name, &row.server[9..]) };
         let promised = row.target.map(Target::text).unwrap_or_default();
         text += &match &row.result {
             Ok(figure) => format!(
@@ -77,7 +78,8 @@ fn beside_peers(rows: &[Row]) -> String {
                 Some(Err(error)) => format!("failed: {}", brief(error)),
                 Some(Ok(figure)) => {
                     let p95 = if figure.p95.is_some() { format!(", p95 {}", figure.p95_text()) } else { String::new() };
-                    let ratio = if figure.ratio.is_some() { format!(" ({})", figure.ratio_text()) } else { String::new() };
+                    let ratio =
+                        if figure.ratio.is_some() { format!(" ({})", figure.ratio_text()) } else { String::new() };
                     format!("{}{ratio}{p95}", figure.text())
                 }
             }

@@ -16,9 +16,7 @@ pub fn all() -> anyhow::Result<Vec<Subject>> {
         tool: "start_process".to_owned(),
         template: json!({ "command": "{command}", "timeout_ms": 60_000 }),
         files: Some(FileTools {
-            edit: |path, old, new| {
-                ("edit_block", json!({ "file_path": path, "old_string": old, "new_string": new }))
-            },
+            edit: |path, old, new| ("edit_block", json!({ "file_path": path, "old_string": old, "new_string": new })),
             // Its search answers at once and is asked again for its results.
             find: None,
         }),
@@ -52,7 +50,8 @@ pub fn all() -> anyhow::Result<Vec<Subject>> {
         ..Subject::new("server-filesystem", vec![program("node_modules/.bin/mcp-server-filesystem"), "/".to_owned()])
     };
     let words = vec![program("bin/rust-mcp-filesystem"), "--allow-write".to_owned(), "/".to_owned()];
-    let rust_filesystem = Subject { files: filesystem.files, shell: false, ..Subject::new("rust-mcp-filesystem", words) };
+    let rust_filesystem =
+        Subject { files: filesystem.files, shell: false, ..Subject::new("rust-mcp-filesystem", words) };
     Ok(vec![desktop_commander, commands, shell_server, codex, filesystem, rust_filesystem])
 }
 

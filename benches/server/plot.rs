@@ -23,7 +23,8 @@ pub struct Bar {
 }
 
 const COLOURS: [&str; 4] = ["#1f6f5c", "#c2571a", "#4a5fa5", "#8a8a8a"];
-const STYLE: &str = "<style>text{font:12px sans-serif;fill:#222}.t{font-size:14px;font-weight:bold}.m{fill:#666}</style>";
+const STYLE: &str =
+    "<style>text{font:12px sans-serif;fill:#222}.t{font-size:14px;font-weight:bold}.m{fill:#666}</style>";
 const LEFT: f64 = 70.0;
 const TOP: f64 = 40.0;
 const WIDTH: f64 = 520.0;

@@ -53,7 +53,8 @@ impl Subject {
 
     /// The same program with other flags.
     pub fn with_flags(&self, name: &str, flags: &[&str]) -> Self {
-        let words = self.words[..1].iter().map(String::as_str).chain(flags.iter().copied()).map(str::to_owned).collect();
+        let words =
+            self.words[..1].iter().map(String::as_str).chain(flags.iter().copied()).map(str::to_owned).collect();
         Self { name: name.to_owned(), words, ..self.clone() }
     }
 

@@ -9,8 +9,8 @@ use anyhow::{Context, ensure};
 use super::row;
 use crate::driver::Connection;
 use crate::options::Options;
-use crate::subject::Subject;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const FILES: usize = 20_000;

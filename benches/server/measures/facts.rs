@@ -83,9 +83,8 @@ fn sleepers(seconds: &str) -> Vec<u32> {
     let wanted = format!("sleep\0{seconds}");
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let sleeps = |pid: &u32| {
-        std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(wanted.as_bytes()))
-    };
+    let sleeps =
+        |pid: &u32| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.starts_with(wanted.as_bytes()));
     pids.filter(sleeps).collect()
 }
 

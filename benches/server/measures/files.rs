@@ -53,9 +53,7 @@ const CASES: [Case; 4] = [
     },
     Case {
         name: "grep over 20,000 files / rg",
-        call: |subject, _, _| {
-            subject.ours.then(|| ("grep", json!({ "pattern": "needle[0-9]+x", "mode": "content" })))
-        },
+        call: |subject, _, _| subject.ours.then(|| ("grep", json!({ "pattern": "needle[0-9]+x", "mode": "content" }))),
         floor: |at| floor::run("rg", &["--no-config", "-n", "needle[0-9]+x"], at),
         target: Target::RatioAtMost(1.2),
         most_mebibytes: 64.0,

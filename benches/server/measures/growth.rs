@@ -63,7 +63,13 @@ fn parallel(ours: &Subject, scratch: &Path) -> anyhow::Result<Plot> {
         bare.push((number(count), median(5, || floor::parallel_bash("true", count))?));
     }
     let lines = vec![line("testudo", server), line("bash -c true", bare)];
-    Ok(Plot { file: "growth-parallel", title: "Commands at once", across: "commands", up: "ms until all have ended", lines })
+    Ok(Plot {
+        file: "growth-parallel",
+        title: "Commands at once",
+        across: "commands",
+        up: "ms until all have ended",
+        lines,
+    })
 }
 
 fn sessions(ours: &Subject, scratch: &Path) -> anyhow::Result<Plot> {
@@ -91,7 +97,8 @@ fn sessions(ours: &Subject, scratch: &Path) -> anyhow::Result<Plot> {
         waits.push((number(count), wait));
         memory_used.push((number(count), memory::resident(server.pid())? - start));
     }
-    let lines = vec![line("MiB of server memory for them", memory_used), line("ms for a command in one of them", waits)];
+    let lines =
+        vec![line("MiB of server memory for them", memory_used), line("ms for a command in one of them", waits)];
     Ok(Plot { file: "growth-sessions", title: "HTTP sessions held open", across: "sessions", up: "MiB, ms", lines })
 }
 
@@ -123,7 +130,10 @@ fn files(ours: &Subject, scratch: &Path) -> anyhow::Result<Plot> {
         let mut connection = Connection::open(ours, &project)?;
         let (pattern, words) = (json!({ "pattern": "*77.txt" }), json!({ "pattern": "needle[0-9]+x" }));
         let x = number(count);
-        names.push((x, median(rounds, || floor::run("sh", &["-c", "rg --no-config --files -g '*77.txt' || :"], &project))?));
+        names.push((
+            x,
+            median(rounds, || floor::run("sh", &["-c", "rg --no-config --files -g '*77.txt' || :"], &project))?,
+        ));
         find.push((x, median(rounds, || connection.call_tool("find", &pattern))?));
         rg.push((x, median(rounds, || floor::run("sh", &["-c", "rg --no-config 'needle[0-9]+x' || :"], &project))?));
         grep.push((x, median(rounds, || connection.call_tool("grep", &words))?));

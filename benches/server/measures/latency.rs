@@ -88,8 +88,7 @@ struct Run<'a> {
 
 fn rows(options: &Options, scratch: &Path, way: &Way) -> Vec<Row> {
     let shells = options.shells();
-    let mut runs: Vec<Run<'_>> =
-        shells.iter().map(|subject| Run { subject, calls: warm(subject, scratch) }).collect();
+    let mut runs: Vec<Run<'_>> = shells.iter().map(|subject| Run { subject, calls: warm(subject, scratch) }).collect();
     let mut floor = Samples::default();
     for _ in 0..options.rounds.div_ceil(way.calls) {
         (way.floor)(&mut floor).expect("bash runs");

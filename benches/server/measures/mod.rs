@@ -65,7 +65,8 @@ pub fn all(options: &Options, scratch: &Path) -> Results {
     }
     if options.wants("facts") {
         progress("facts");
-        results.facts = options.shells().iter().map(|shell| (shell.name.clone(), facts::about(shell, scratch))).collect();
+        results.facts =
+            options.shells().iter().map(|shell| (shell.name.clone(), facts::about(shell, scratch))).collect();
     }
     results
 }
@@ -87,7 +88,8 @@ fn in_turn<'a, T: Default>(
     mut floor: impl FnMut(),
     mut sample: impl FnMut(&'a Subject, &mut T) -> anyhow::Result<()>,
 ) -> Vec<(&'a Subject, anyhow::Result<T>)> {
-    let mut runs: Vec<(&Subject, anyhow::Result<T>)> = subjects.iter().map(|subject| (*subject, Ok(T::default()))).collect();
+    let mut runs: Vec<(&Subject, anyhow::Result<T>)> =
+        subjects.iter().map(|subject| (*subject, Ok(T::default()))).collect();
     for _ in 0..rounds {
         floor();
         for (subject, run) in &mut runs {

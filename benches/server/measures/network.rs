@@ -10,8 +10,8 @@ use serde_json::json;
 use super::row;
 use crate::driver::Connection;
 use crate::options::Options;
-use crate::subject::Subject;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const SESSIONS: usize = 50;

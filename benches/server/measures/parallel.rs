@@ -7,8 +7,8 @@ use super::{in_turn, row};
 use crate::driver::Connection;
 use crate::floor;
 use crate::options::Options;
-use crate::subject::Subject;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const TEXT: &str = "sleep 0.2";

@@ -10,8 +10,8 @@ use super::row;
 use crate::driver::Connection;
 use crate::floor;
 use crate::options::Options;
-use crate::subject::Subject;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 /// The limit of sessions per client, the default session included.
@@ -28,15 +28,15 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     std::fs::create_dir_all(&project).expect("the scratch directory can be written");
     let levels: [(&str, &[&str]); 3] =
         [("full", &[]), ("landlock", &["--config", &landlock]), ("off", &["--sandbox", "off"])];
-    let variant = |(level, flags): (&str, &[&str])| {
-        Some(options.ours()?.with_flags(&format!("testudo, level {level}"), flags))
-    };
+    let variant =
+        |(level, flags): (&str, &[&str])| Some(options.ours()?.with_flags(&format!("testudo, level {level}"), flags));
     let subjects: Vec<Subject> = levels.into_iter().filter_map(variant).collect();
     subjects.iter().flat_map(|subject| rows(subject, options.rounds, &project)).collect()
 }
 
 fn rows(subject: &Subject, rounds: usize, project: &Path) -> Vec<Row> {
-    let names = ["first command of a session / spawn bash -c true", "`true` with stdin, in a fresh shell / spawn bash -c true"];
+    let names =
+        ["first command of a session / spawn bash -c true", "`true` with stdin, in a fresh shell / spawn bash -c true"];
     match samples(subject, rounds, project) {
         Err(error) => vec![row(subject, names[0], Err(error), None)],
         Ok((starts, calls, shell)) => [starts, calls]
@@ -44,7 +44,12 @@ fn rows(subject: &Subject, rounds: usize, project: &Path) -> Vec<Row> {
             .zip(names)
             .zip([Some(PROMISED_START), None])
             .map(|((samples, name), target)| {
-                row(subject, name, Ok(Figure::over(samples.median(), shell.median(), "ms").with_p95(samples.p95())), target)
+                row(
+                    subject,
+                    name,
+                    Ok(Figure::over(samples.median(), shell.median(), "ms").with_p95(samples.p95())),
+                    target,
+                )
             })
             .collect(),
     }

@@ -15,8 +15,8 @@ use crate::floor;
 use crate::http_client::{HttpServer, HttpSession};
 use crate::memory;
 use crate::options::Options;
-use crate::subject::Subject;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const SESSIONS: usize = 300;
@@ -34,7 +34,10 @@ struct Outcome {
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     let ours = options.ours().into_iter();
-    ours.flat_map(|subject| rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))).collect()
+    ours.flat_map(|subject| {
+        rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))
+    })
+    .collect()
 }
 
 fn rows(subject: &Subject, alone: anyhow::Result<Outcome>, beside: anyhow::Result<Outcome>) -> Vec<Row> {
@@ -76,7 +79,9 @@ fn once(subject: &Subject, scratch: &Path, commands: usize, not_reading: usize) 
         let session = |number: usize| {
             let (address, ready) = (server.address.as_str(), &ready);
             let small = thread::Builder::new().stack_size(256 * 1024);
-            small.spawn_scoped(scope, move || converse(address, scratch, number, commands, ready)).expect("a thread starts")
+            small
+                .spawn_scoped(scope, move || converse(address, scratch, number, commands, ready))
+                .expect("a thread starts")
         };
         let running: Vec<_> = (0..SESSIONS).map(session).collect();
         ready.wait();

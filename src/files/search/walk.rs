@@ -88,7 +88,8 @@ impl<'a> Walk<'a> {
             while let Some(part) = crew.next_part() {
                 let is_top = part.directories() == [top.as_path()];
                 let mut dealt_out = Vec::new();
-                let walker = self.builder(part.directories(), ignore_files, &crew).max_depth(is_top.then_some(1)).build();
+                let walker =
+                    self.builder(part.directories(), ignore_files, &crew).max_depth(is_top.then_some(1)).build();
                 for entry in walker.flatten() {
                     if interrupt.is_due() {
                         crew.disband();
