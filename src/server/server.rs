@@ -1,21 +1,24 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
-    Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, KnownCalls, NameWatch, Notes, Proxies,
+    PublishedPorts, Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace,
+    instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
 use crate::config::{Config, Source};
-use crate::drafts::Work;
+use crate::drafts::{Draft, Sides, Work};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
 use crate::network;
+use crate::records::Store;
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -30,16 +33,20 @@ pub struct Server {
     audit: Arc<Log>,
     activity: Arc<Activity>,
     questions: Arc<Questions>,
+    known_calls: KnownCalls,
     /// With `--draft`: the drafts that this server works on.
     work: Option<Arc<Work>>,
 }
+
+/// How long a shutdown waits for the records of calls that it has ended.
+const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 
 const DRAFT_NOTE: &str = "this is a draft of the project: commands and file tools see and change it as usual, and the \
                           person's files stay as they are until the person runs `testudo apply` (`testudo changes` lists \
                           what is different)";
 
 /// Why a call got no tool result at all.
-#[derive(Debug, thiserror::Error, Eq, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, Eq, PartialEq)]
 pub enum CallError {
     #[error("unknown tool \"{name}\"; the tools are: {valid}")]
     UnknownTool { name: String, valid: String },
@@ -64,6 +71,7 @@ impl Server {
         config.control_dirs.iter().for_each(|directory| drop(exec::make_private(directory)));
         let setup = Setup::new(config, table, &directory)?;
         let config = &setup.config;
+        let known_calls = KnownCalls::new(Store::below(&config.state_dir));
         Ok(Arc::new(Self {
             audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(config))),
             setup: Mutex::new(Arc::new(setup)),
@@ -75,6 +83,7 @@ impl Server {
             kept,
             activity: Arc::default(),
             questions: Arc::default(),
+            known_calls,
             work: work.map(Arc::new),
         }))
     }
@@ -194,6 +203,11 @@ impl Server {
         &self.audit
     }
 
+    /// The drafts that this server works on, each with both of its sides.
+    pub fn drafts(&self) -> std::io::Result<Vec<(Draft, Sides)>> {
+        self.work.as_ref().map_or(Ok(Vec::new()), |work| work.drafts())
+    }
+
     /// The commands that run now.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
@@ -202,6 +216,11 @@ impl Server {
     /// The questions that wait for a person.
     pub fn questions(&self) -> &Arc<Questions> {
         &self.questions
+    }
+
+    /// The calls that have an id.
+    pub(super) fn known_calls(&self) -> &KnownCalls {
+        &self.known_calls
     }
 
     /// What people have approved in this server or for good.
@@ -286,6 +305,8 @@ impl Server {
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
         self.clients.end_all().await;
+        // Their commands have ended, so this takes no longer than to write the results down.
+        let _ = tokio::time::timeout(RECORDED_WITHIN, self.calls_finished()).await;
         self.setup().basis.spare.end();
         exec::guards_gone().await;
         if let Some(work) = self.work.clone() {
