@@ -94,11 +94,11 @@ fn growth(plots: &[Plot]) -> String {
     for plot in plots {
         text += &format!("![{}](images/{}.svg)\n\n| {} |", plot.title, plot.file, plot.across);
         let points = &plot.lines[0].points;
-        text += &points.iter().map(|(x, _)| format!(" {x} |")).collect::<String>();
+        text += &points.iter().map(|(x, _)| format!(" {x} |")).collect::<Vec<_>>().concat();
         text += &format!("\n|---{}|\n", "|---".repeat(points.len()));
         for line in &plot.lines {
-            let cells: String = line.points.iter().map(|(_, y)| format!(" {y:.1} |")).collect();
-            text += &format!("| {} |{cells}\n", line.name);
+            let cells: Vec<String> = line.points.iter().map(|(_, y)| format!(" {y:.1} |")).collect();
+            text += &format!("| {} |{}\n", line.name, cells.concat());
         }
         text += "\n";
     }

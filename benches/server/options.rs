@@ -20,6 +20,7 @@ Without --server, testudo is measured with its defaults and with --sandbox off.
   --rounds N                   samples of a short call [100]
   --only WORD                  only measures whose name contains the word (latency, sandbox, network, start, idle, output,
                                beside, parallel, files, sessions, drafts, binary, growth, facts)
+  --skip WORD                  not these measures; repeat it for several
 
 --tool and --arguments belong to the --server before them.";
 
@@ -27,13 +28,14 @@ pub struct Options {
     pub servers: Vec<Subject>,
     pub rounds: usize,
     pub only: Option<String>,
+    pub skip: Vec<String>,
     /// Whether to write the results into the documentation.
     pub docs: bool,
 }
 
 impl Options {
     pub fn wants(&self, measure: &str) -> bool {
-        self.only.as_deref().is_none_or(|only| measure.contains(only))
+        self.only.as_deref().is_none_or(|only| measure.contains(only)) && !self.skip.iter().any(|skip| measure == skip)
     }
 
     /// The servers that run shell text.
@@ -49,7 +51,7 @@ impl Options {
 
 /// `None` when help was asked for.
 pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Options>> {
-    let mut options = Options { servers: Vec::new(), rounds: 100, only: None, docs: false };
+    let mut options = Options { servers: Vec::new(), rounds: 100, only: None, skip: Vec::new(), docs: false };
     let (mut words, mut binary, mut with_peers) = (words, env!("CARGO_BIN_EXE_testudo").to_owned(), false);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
@@ -62,6 +64,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
             "--binary" => binary = value()?,
             "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
             "--only" => options.only = Some(value()?),
+            "--skip" => options.skip.push(value()?),
             "--server" => options.servers.push(foreign(&value()?)?),
             "--tool" => last(&mut options)?.tool = value()?,
             "--arguments" => {

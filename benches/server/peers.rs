@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::ensure;
 use serde_json::json;
 
-use crate::subject::{FileTools, Subject};
+use crate::subject::{Call, FileTools, Subject};
 
 pub fn all() -> anyhow::Result<Vec<Subject>> {
     let installed = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/peers");
@@ -55,10 +55,10 @@ pub fn all() -> anyhow::Result<Vec<Subject>> {
     Ok(vec![desktop_commander, commands, shell_server, codex, filesystem, rust_filesystem])
 }
 
-fn edit_file(path: &Path, old: &str, new: &str) -> (&'static str, serde_json::Value) {
+fn edit_file(path: &Path, old: &str, new: &str) -> Call {
     ("edit_file", json!({ "path": path, "edits": [{ "oldText": old, "newText": new }] }))
 }
 
-fn search_files(directory: &Path, name: &str) -> (&'static str, serde_json::Value) {
+fn search_files(directory: &Path, name: &str) -> Call {
     ("search_files", json!({ "path": directory, "pattern": format!("**/{name}") }))
 }

@@ -20,11 +20,14 @@ pub struct Subject {
     pub ours: bool,
 }
 
+/// A tool and its arguments.
+pub type Call = (&'static str, Value);
+
 /// How a server edits and finds files. Paths are absolute.
 #[derive(Clone, Copy)]
 pub struct FileTools {
-    pub edit: fn(path: &Path, old: &str, new: &str) -> (&'static str, Value),
-    pub find: Option<fn(directory: &Path, name: &str) -> (&'static str, Value)>,
+    pub edit: fn(path: &Path, old: &str, new: &str) -> Call,
+    pub find: Option<fn(directory: &Path, name: &str) -> Call>,
 }
 
 impl Subject {

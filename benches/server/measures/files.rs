@@ -149,7 +149,7 @@ fn first_grep(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
 
 /// The worst of several texts that are almost in the file, or not at all.
 fn near_miss(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
-    let numbered = |count: usize| (0..count).map(|n| format!("line {n} of the text\n")).collect::<String>();
+    let numbered = |count: usize| (0..count).map(|n| format!("line {n} of the text\n")).collect::<Vec<_>>().concat();
     let texts = [
         (numbered(440_000), numbered(220_000) + "something else"),
         ("x\n".repeat(5_000_000), "x\n".repeat(2_500_000) + "y"),
@@ -169,8 +169,8 @@ fn near_miss(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
 
 fn photo(ours: &Subject, project: &Path) -> anyhow::Result<Figure> {
     let picture = image::RgbImage::from_fn(4000, 3000, |x, y| {
-        let noise = (x * 7919 ^ y * 104_729) as u8;
-        image::Rgb([(x / 16) as u8, (y / 12) as u8, noise / 4 + 64])
+        let low = |number: u32| number.to_le_bytes()[0];
+        image::Rgb([low(x / 16), low(y / 12), low((x * 7919) ^ (y * 104_729)) / 4 + 64])
     });
     picture.save(project.join("photo.jpg"))?;
     let mut connection = Connection::open(ours, project)?;
