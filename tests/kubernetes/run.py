@@ -35,8 +35,9 @@ def template(options):
         "terminationGracePeriodSeconds": 1,
         # As root, testudo could not tell a forwarded port from a connection of its own commands, and would refuse it.
         "securityContext": {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000},
-        "containers": [{"name": "work", "image": options.image, "imagePullPolicy": "IfNotPresent", "workingDir": "/tmp",
-                        "env": [{"name": "HOME", "value": "/tmp"}]}],
+        "containers": [{"name": "work", "image": options.image, "imagePullPolicy": "IfNotPresent", "workingDir": "/work",
+                        "volumeMounts": [{"name": "work", "mountPath": "/work"}]}],
+        "volumes": [{"name": "work", "emptyDir": {}}],
     }
     if options.node_name:
         spec["nodeName"] = options.node_name

@@ -48,7 +48,7 @@ def run(options, namespace, check, kubectl):
         answer, _ = one.post(hello)
         session = answer.headers["Mcp-Session-Id"]
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-            "name": "bash", "arguments": {"command": "echo x >> /tmp/ledger; sleep 8; cat /tmp/ledger; exit 5"}}}
+            "name": "bash", "arguments": {"command": "echo x >> ledger; sleep 8; cat ledger; exit 5"}}}
         thread = threading.Thread(target=lambda: quiet(lambda: one.post(call, session, "0c7d6f9e-3f7b-4c55-9a55")))
         thread.start()
         time.sleep(3)
@@ -71,5 +71,5 @@ def run(options, namespace, check, kubectl):
 def quiet(work):
     try:
         work()
-    except OSError:
+    except (OSError, http.client.HTTPException):
         pass
