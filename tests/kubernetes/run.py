@@ -87,7 +87,10 @@ class Client:
 
     def begin(self):
         hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-        return self.wait(self.send("initialize", hello))["result"]
+        answer = self.wait(self.send("initialize", hello))
+        if "error" in answer:
+            raise SystemExit(f"no session: {answer['error']['message']}")
+        return answer["result"]
 
     def start(self, command, **more):
         return self.send("tools/call", {"name": "bash", "arguments": {"command": command, **more}})
