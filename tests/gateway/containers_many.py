@@ -1,5 +1,5 @@
 """Many clients, each with a container of its own."""
-import random, threading, time
+import os, random, threading, time
 from concurrent.futures import ThreadPoolExecutor
 from mcp import Http, Refused, new_id, stdout, until
 
@@ -71,7 +71,8 @@ def of_200_creates_at_once_50_are_made(world):
     return f"50 made, 150 refused with 429 in {took:.0f} s through two gateways ({50 / took:.1f} creates/s)"
 
 
-def a_gateway_killed_while_it_creates_leaves_nothing_behind(world, times=100):
+def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
+    times = int(os.environ.get("TESTUDO_TEST_KILLS", "100"))
     places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
                                  idle=20, remember=0, unstarted=5)
     ledger, kept = [], threading.Event()
