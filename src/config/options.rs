@@ -63,7 +63,7 @@ pub const SETTINGS: &[Setting] = &[
         variable: "",
         kind: OptionKind::Switch,
         value: "",
-        help: "Accept http clients without a token; on a loopback address only, and not with the network on for commands",
+        help: "Accept http clients without a token; on a loopback address with the network off or restricted for commands, or on a socket outside their reach",
     },
     Setting {
         key: "http.lease",

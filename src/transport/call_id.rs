@@ -65,7 +65,7 @@ pub fn check(message: &ClientJsonRpcMessage, headers: &HeaderMap) -> Result<(), 
 pub fn cancelled_by(message: &ClientJsonRpcMessage, headers: &HeaderMap) -> Option<CallId> {
     let JsonRpcMessage::Notification(note) = message else { return None };
     let ClientNotification::CancelledNotification(cancel) = &note.notification else { return None };
-    let meta = cancel.params.meta.as_ref().map_or_else(|| note.notification.get_meta(), |meta| meta);
+    let meta = cancel.params.meta.as_ref().unwrap_or_else(|| note.notification.get_meta());
     in_meta(meta).ok().flatten().or_else(|| CallId::parse(single_header(headers, &HEADER)?).ok())
 }
 

@@ -13,7 +13,7 @@
 //!   that its [`envelope`] shows.
 
 mod auth;
-mod backend;
+pub mod backend;
 mod borrowed_pipe;
 mod call_id;
 mod client_message;

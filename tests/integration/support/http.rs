@@ -92,9 +92,13 @@ impl HttpServer {
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     #[track_caller]
     pub fn wait_for_exit(&mut self) -> ExitStatus {
-        until("the server to end", || self.child.try_wait().unwrap())
+        until("the server to end", || self.exited())
     }
 
     /// Sends one request exactly as given.
