@@ -29,11 +29,13 @@ pub enum Command {
     Serve(ServeOptions),
     /// Make a place, run a command in it, and say what was found.
     Doctor(DoctorOptions),
+    /// Copy the testudo beside this program into a directory. An init container of a pod does this.
+    Put { directory: PathBuf },
 }
 
 #[derive(Args, Clone, Debug)]
 pub struct OnePlace {
-    /// docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], or the URL of a server.
+    /// docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], kubernetes:[NAMESPACE/]TEMPLATE, or the URL of a server.
     #[arg(long)]
     pub place: Option<Kind>,
 
@@ -49,7 +51,11 @@ pub struct OnePlace {
     #[arg(long, conflicts_with = "project")]
     pub no_project: bool,
 
-    /// The token of a server behind a URL. Other users can read it in the list of processes; they cannot read the variable
+    /// The image with testudo-gateway and testudo in it, from which testudo is copied into a pod.
+    #[arg(long)]
+    pub program_image: Option<String>,
+
+    /// The token of a server behind a URL or in a warm pool. Other users can read it in the list of processes; they cannot read the variable
     /// TESTUDO_PLACE_TOKEN.
     #[arg(long)]
     pub token: Option<String>,

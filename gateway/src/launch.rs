@@ -8,10 +8,12 @@ use anyhow::{Context, bail};
 use crate::arguments::OnePlace;
 use crate::key::Key;
 use crate::places::{
-    Docker, DockerSettings, Kind, Launcher, Program, Ssh, SshSettings, StateDirectory, Url, UrlSettings,
+    Docker, DockerSettings, Kind, Kubernetes, KubernetesSettings, Launcher, Program, Reach, Ssh, SshSettings,
+    StateDirectory, Url, UrlSettings,
 };
 
-pub const KUBERNETES: &str = "this build has no launcher for kubernetes:TEMPLATE yet";
+/// In seconds. The claim of a client on stdio ends after it, whatever became of the gateway.
+const DAY: u64 = 86_400;
 
 /// The launcher for one client on stdio. Its key is its own: nobody else has to find the place.
 pub fn one(options: &OnePlace) -> anyhow::Result<Arc<dyn Launcher>> {
@@ -49,12 +51,29 @@ pub fn one(options: &OnePlace) -> anyhow::Result<Arc<dyn Launcher>> {
             Arc::new(Ssh::new(settings, program()?, key, &state()?)?)
         }
         Kind::Url(url) => {
-            let token = options.token.clone().or_else(|| std::env::var("TESTUDO_PLACE_TOKEN").ok());
-            let token = token.context("a server behind a URL needs --token or TESTUDO_PLACE_TOKEN")?;
+            let token = token(options).context("a server behind a URL needs --token or TESTUDO_PLACE_TOKEN")?;
             Arc::new(Url::new(UrlSettings { urls: vec![url.clone()], token })?)
         }
-        Kind::Kubernetes { .. } => bail!(KUBERNETES),
+        Kind::Kubernetes { template } => {
+            let settings = KubernetesSettings {
+                template: template.clone(),
+                kind: "one".to_owned(),
+                program_image: options.program_image.clone(),
+                pool_token: token(options),
+                reach: Reach::usual(),
+                environment: Vec::new(),
+                arguments: options.arguments.clone(),
+                lease: options.lease,
+                lifetime: DAY,
+            };
+            Arc::new(Kubernetes::new(settings, key))
+        }
     })
+}
+
+/// The token of a server that somebody else has started.
+fn token(options: &OnePlace) -> Option<String> {
+    options.token.clone().or_else(|| std::env::var("TESTUDO_PLACE_TOKEN").ok())
 }
 
 /// The name of the engine and where it listens, as its own clients find it.

@@ -30,6 +30,7 @@ mod wire;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use places::Program;
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -52,6 +53,7 @@ async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.command {
         Some(Command::Serve(options)) => serve::run(&options).await.map(|()| ExitCode::SUCCESS),
         Some(Command::Doctor(options)) => doctor::run(&options).await,
+        Some(Command::Put { directory }) => Program::find(None)?.put(&directory).map(|()| ExitCode::SUCCESS),
         None => {
             let launcher = launch::one(&arguments.one)?;
             stdio::run(launcher, &arguments.one).await.map(|()| ExitCode::SUCCESS)

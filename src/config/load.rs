@@ -15,7 +15,15 @@ const CANNOT_HOLD: &str = "nothing keeps commands from other hosts with --sandbo
 
 /// Merges the layers and resolves what they say. See the module for the order.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
-    let file = source.config_file();
+    load_from(source, source.config_file())
+}
+
+/// For programs that only look at running servers, if the file has a mistake. Where servers are found is not in the file.
+pub fn load_without_file(source: &Source) -> Result<Config, ConfigError> {
+    load_from(source, None)
+}
+
+fn load_from(source: &Source, file: Option<PathBuf>) -> Result<Config, ConfigError> {
     // Before it is read: a change in between is noticed afterwards.
     let file_stamp = file.as_deref().and_then(FileStamp::of);
     let mut layers = Layers::defaults();

@@ -55,7 +55,7 @@ pub const SETTINGS: &[Setting] = &[
         variable: "",
         kind: OptionKind::Text,
         value: "FILE",
-        help: "A file with the tokens of several clients, one `NAME TOKEN` per line",
+        help: "A file with the tokens of several clients: one `NAME TOKEN` per line, or just `TOKEN`",
     },
     Setting {
         key: "http.no_auth",

@@ -11,7 +11,8 @@
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
-//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`PublishedPorts`] shows their servers.
+//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`Connections`] lists what
+//!   they reached, [`PublishedPorts`] shows their servers.
 
 mod activity;
 mod asker;
@@ -20,6 +21,8 @@ mod call_result;
 mod client;
 mod clients;
 pub mod command;
+mod command_output;
+mod connections;
 mod context;
 mod digest;
 mod disk_watch;
@@ -32,6 +35,7 @@ mod ids;
 mod instructions;
 mod keep_change;
 mod keeper_life;
+mod kept_output;
 mod known_calls;
 mod name_watch;
 mod notes;
@@ -64,6 +68,8 @@ pub use call_result::CallResult;
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
+pub use command_output::CommandOutput;
+pub use connections::{Connections, SeenHost};
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
 pub use homes::Homes;

@@ -13,7 +13,7 @@ use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
 use crate::config::{Config, Source};
-use crate::drafts::Work;
+use crate::drafts::{Draft, Sides, Work};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
@@ -201,6 +201,11 @@ impl Server {
 
     pub fn audit(&self) -> &Arc<Log> {
         &self.audit
+    }
+
+    /// The drafts that this server works on, each with both of its sides.
+    pub fn drafts(&self) -> std::io::Result<Vec<(Draft, Sides)>> {
+        self.work.as_ref().map_or(Ok(Vec::new()), |work| work.drafts())
     }
 
     /// The commands that run now.

@@ -156,3 +156,20 @@ fn without_a_home_nothing_is_stored_where_another_user_could_exchange_it() {
         assert_eq!(std::fs::metadata(tmp.join(&kept[0])).unwrap().permissions().mode() & 0o777, 0o700);
     }
 }
+
+/// Commands have no `/tmp` of their own then, and the server's own files lie in the project.
+#[test]
+fn tmp_is_the_project_and_the_home_lies_in_it() {
+    let inside = "mount -t tmpfs tmp /tmp && mkdir /tmp/home && cd /tmp && HOME=/tmp/home exec \"$@\"";
+    let script = format!("exec unshare --map-root-user --mount bash -c '{inside}' bash \"$@\"");
+    for user in User::all() {
+        let world = user.world();
+        let mut server = launched(&world, *user, &script, &[]);
+        assert_eq!(server.bash("echo x > made; cat made; echo y > $TMPDIR/own; cat $TMPDIR/own").stdout(), "x\ny\n");
+        // Of testudo's files, a command sees its own temporary directory.
+        let seen = server.bash("cd ~/.cache/testudo && find . -type f").stdout();
+        assert!(seen.ends_with("/own\n") && seen.lines().count() == 1, "{seen}");
+        let doctor = launcher(&world, *user, &script, &["doctor"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&doctor.stdout).contains("level full"), "{doctor:?}");
+    }
+}

@@ -15,7 +15,7 @@ pub enum Kind {
 
 #[derive(Debug, Error)]
 #[error(
-    "{0:?} is no place; use docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], kubernetes:TEMPLATE, http://HOST:PORT/mcp or https://…"
+    "{0:?} is no place; use docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], kubernetes:[NAMESPACE/]TEMPLATE, http://HOST:PORT/mcp or https://…"
 )]
 pub struct KindError(String);
 
@@ -29,7 +29,17 @@ impl FromStr for Kind {
         Ok(match scheme {
             "docker" => Self::Docker { image: rest },
             "podman" => Self::Podman { image: rest },
-            "kubernetes" => Self::Kubernetes { template: rest },
+            "kubernetes" => {
+                let is_name = |name: &str| {
+                    let is_plain =
+                        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || [b'-', b'.'].contains(&byte);
+                    !name.is_empty() && name.bytes().all(is_plain)
+                };
+                if rest.split('/').count() > 2 || !rest.split('/').all(is_name) {
+                    return Err(wrong());
+                }
+                Self::Kubernetes { template: rest }
+            }
             "http" | "https" if rest.starts_with("//") => Self::Url(text.to_owned()),
             "ssh" => {
                 let (host, directory) = match rest.split_once(':') {
@@ -61,7 +71,20 @@ mod tests {
         );
         assert_eq!(parse("ssh:box"), Some(Kind::Ssh { host: "box".into(), directory: None }));
         assert_eq!(parse("https://h/mcp"), Some(Kind::Url("https://h/mcp".into())));
-        for wrong in ["", "docker:", "python", "ssh:", "ssh:-oProxyCommand=x", "ssh:box:", "http:h", "ftp://h"] {
+        assert_eq!(parse("kubernetes:work/python"), Some(Kind::Kubernetes { template: "work/python".into() }));
+        for wrong in [
+            "kubernetes:a/b/c",
+            "kubernetes:../x",
+            "kubernetes:a?b",
+            "",
+            "docker:",
+            "python",
+            "ssh:",
+            "ssh:-oProxyCommand=x",
+            "ssh:box:",
+            "http:h",
+            "ftp://h",
+        ] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
     }

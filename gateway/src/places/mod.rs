@@ -10,6 +10,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 mod docker;
 mod docker_engine;
 mod kind;
+mod kubernetes;
+mod kubernetes_cluster;
+mod kubernetes_objects;
 mod program;
 mod ssh;
 mod ssh_link;
@@ -19,6 +22,7 @@ mod url;
 
 pub use docker::{Docker, DockerSettings};
 pub use kind::Kind;
+pub use kubernetes::{Kubernetes, KubernetesSettings, Reach};
 pub use program::Program;
 pub use ssh::{Ssh, SshSettings};
 pub use state_directory::StateDirectory;

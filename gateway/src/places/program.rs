@@ -52,6 +52,14 @@ impl Program {
         Ok(self.hash.get_or_init(|| hex(&hasher.finalize())))
     }
 
+    /// Copies it into a directory, where it appears whole or not at all.
+    pub fn put(&self, directory: &Path) -> anyhow::Result<()> {
+        let (partial, whole) = (directory.join(".testudo.partial"), directory.join("testudo"));
+        std::fs::copy(&self.path, &partial)
+            .with_context(|| format!("failed to copy testudo to {}", partial.display()))?;
+        std::fs::rename(&partial, &whole).with_context(|| format!("failed to make {}", whole.display()))
+    }
+
     /// A program with an interpreter needs its libraries in the place too, and most images lack them.
     pub fn is_static(&self) -> anyhow::Result<bool> {
         let mut start = vec![0; 4096];

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use crate::key::Key;
 use crate::launch;
 use crate::places::{
-    Docker, DockerSettings, Kind, Launcher, Program, Ssh, SshSettings, StateDirectory, Url, UrlSettings,
+    Docker, DockerSettings, Kind, Kubernetes, KubernetesSettings, Launcher, Program, Reach, Ssh, SshSettings,
+    StateDirectory, Url, UrlSettings,
 };
 
 #[derive(Debug, Deserialize)]
@@ -107,10 +108,28 @@ pub struct PlaceSettings {
     /// So many places wait for an owner.
     #[serde(default)]
     pub warm: usize,
-    /// The file with the token of servers behind URLs.
+    /// The image from which testudo is copied into pods.
+    pub program_image: Option<String>,
+    /// How pods are reached; by their address from inside the cluster, unless it is given.
+    pub reach: Option<ReachSetting>,
+    /// The file with the token of servers behind URLs or in a warm pool.
     pub place_token_file: Option<PathBuf>,
     #[serde(default)]
     pub ssh_options: Vec<String>,
+}
+
+/// Straight to the address of a pod, or through the API server.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReachSetting {
+    Address,
+    PortForward,
+}
+
+/// The token in a file, which may have a name before it.
+fn token_in(file: &Path) -> anyhow::Result<String> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
+    Ok(text.split_whitespace().last().unwrap_or_default().to_owned())
 }
 
 fn usual_address() -> String {
@@ -190,12 +209,27 @@ impl Settings {
             Kind::Url(_) => {
                 let file = place.place_token_file.as_ref();
                 let file = file.with_context(|| format!("the place {} needs a place_token_file", place.name))?;
-                let token =
-                    std::fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
-                let token = token.split_whitespace().last().unwrap_or_default().to_owned();
+                let token = token_in(file)?;
                 Arc::new(Url::new(UrlSettings { urls: place.place.clone(), token })?)
             }
-            Kind::Kubernetes { .. } => bail!(launch::KUBERNETES),
+            Kind::Kubernetes { template } => {
+                let settings = KubernetesSettings {
+                    template: template.clone(),
+                    kind: place.name.clone(),
+                    program_image: place.program_image.clone(),
+                    pool_token: place.place_token_file.as_deref().map(token_in).transpose()?,
+                    reach: match place.reach {
+                        Some(ReachSetting::Address) => Reach::Address,
+                        Some(ReachSetting::PortForward) => Reach::PortForward,
+                        None => Reach::usual(),
+                    },
+                    environment: place.env.clone().into_iter().collect(),
+                    arguments: place.arguments.clone(),
+                    lease: self.limits.idle,
+                    lifetime: self.limits.session,
+                };
+                Arc::new(Kubernetes::new(settings, key.clone()))
+            }
         })
     }
 }

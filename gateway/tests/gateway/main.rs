@@ -2,8 +2,11 @@
 //! `scripts/test-gateway`.
 
 mod at_most_once;
+mod fake_cluster;
 mod http_client;
+mod kubernetes;
 mod one_client;
 mod refusals;
 mod sessions;
+mod stdio_client;
 mod world;

@@ -1,67 +1,15 @@
 //! One client on stdin and stdout.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::world::{GATEWAY, Program, World, until};
+use crate::stdio_client::StdioClient;
+use crate::world::{Program, World, until};
 
-struct Stdio1 {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-}
-
-impl Stdio1 {
-    fn start(world: &World, server: &Program) -> Self {
-        let mut command = world.command(Path::new(GATEWAY));
-        command.args(["--place", &format!("http://{}/mcp", server.address), "--token", "place-token"]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output }
-    }
-
-    fn send(&mut self, message: &Value) {
-        let input = self.input.as_mut().unwrap();
-        writeln!(input, "{message}").unwrap();
-        input.flush().unwrap();
-    }
-
-    /// Messages up to one that is wanted.
-    fn read_until(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
-        let mut all = Vec::new();
-        loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the gateway hung up after {all:?}");
-            all.push(serde_json::from_str(&line).unwrap());
-            if is_wanted(&all[all.len() - 1]) {
-                return all;
-            }
-        }
-    }
-
-    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
-    fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
-        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        self.read_until(|message| message["id"] == id && message.get("method").is_none()).pop().unwrap()
-    }
-
-    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
-    fn initialize(&mut self, capabilities: Value) -> Value {
-        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
-        let answer = self.ask(0, "initialize", hello);
-        self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        answer
-    }
-}
-
-impl Drop for Stdio1 {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn start(world: &World, server: &Program) -> StdioClient {
+    let place = format!("http://{}/mcp", server.address);
+    StdioClient::start(world, &["--place", &place, "--token", "place-token"], |_| {})
 }
 
 fn meta() -> Value {
@@ -76,7 +24,7 @@ fn meta() -> Value {
 fn an_agent_works_through_the_gateway_as_if_it_were_there() {
     let world = World::new();
     let server = world.server("project");
-    let mut client = Stdio1::start(&world, &server);
+    let mut client = start(&world, &server);
     let welcome = client.initialize(json!({}));
     let instructions = welcome["result"]["instructions"].as_str().unwrap();
     assert!(
@@ -90,15 +38,14 @@ fn an_agent_works_through_the_gateway_as_if_it_were_there() {
     let answer = client.ask(3, "tools/call", json!({"name": "bash", "arguments": {"command": "pwd"}}));
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("project/deep"), "{answer}");
     assert_eq!(answer["result"]["_meta"]["testudo/outcome"], "finished", "every call has an id: {answer}");
-    drop(client.input.take());
-    assert!(until("the gateway to end", || client.child.try_wait().unwrap()).success());
+    client.end();
 }
 
 #[test]
 fn a_client_without_sessions_is_served_too() {
     let world = World::new();
     let server = world.server("project");
-    let mut client = Stdio1::start(&world, &server);
+    let mut client = start(&world, &server);
     let welcome = client.ask(1, "server/discover", json!({"_meta": meta()}));
     assert!(welcome["result"]["instructions"].as_str().unwrap().contains("testudo-gateway"), "{welcome}");
     let call = json!({"name": "bash", "arguments": {"command": "echo $((40+2))"}, "_meta": meta()});
@@ -111,7 +58,7 @@ fn progress_comes_through_and_a_cancel_ends_the_command() {
     for modern in [false, true] {
         let world = World::new();
         let server = world.server("project");
-        let mut client = Stdio1::start(&world, &server);
+        let mut client = start(&world, &server);
         if !modern {
             client.initialize(json!({}));
         }
@@ -136,7 +83,7 @@ fn a_question_reaches_the_person_and_the_answer_the_place() {
     server_command.args(["--transport", "http", "--listen", "127.0.0.1:0", "--sandbox", "off", "--ask", "touch"]);
     server_command.args(["--token", "place-token", "--workdir"]).arg(world.path("project"));
     let server = Program::announced(server_command);
-    let mut client = Stdio1::start(&world, &server);
+    let mut client = start(&world, &server);
     client.initialize(json!({"elicitation": {}}));
     let call = json!({"name": "bash", "arguments": {"command": "touch asked"}});
     client.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": call}));
@@ -158,7 +105,7 @@ fn first_choice(choices: &Value) -> Value {
 fn a_place_that_is_gone_is_named_and_what_was_lost_is_said() {
     let world = World::new();
     let mut server = world.server("project");
-    let mut client = Stdio1::start(&world, &server);
+    let mut client = start(&world, &server);
     client.initialize(json!({}));
     let command = format!("echo begun > {}; sleep 300", world.path("begun").display());
     let call = json!({"name": "bash", "arguments": {"command": command, "timeout": 300_000}});

@@ -4,7 +4,7 @@ use super::{Machine, Platform};
 
 /// Where a client keeps its configuration.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct Location {
     pub base: Base,
     /// Below the base.
     pub path: &'static str,
@@ -23,7 +23,7 @@ pub enum Base {
     Variable(&'static str, &'static str),
 }
 
-impl Place {
+impl Location {
     pub const fn new(base: Base, path: &'static str) -> Self {
         Self { base, path, windows: None }
     }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn each_platform_has_its_own_places() {
+    fn each_platform_has_its_own_locations() {
         let (linux, mac, windows) = (
             (Platform::Linux, &[("HOME", "/h")][..]),
             (Platform::MacOs, &[("HOME", "/h")][..]),

@@ -2,29 +2,15 @@
 //! are looked up on this machine.
 //! `cargo bench --bench policy`
 
+mod commands;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use testudo::gate::Machine;
 use testudo::policy::{Policy, Scene, Settings, Subject};
 
-const ORDINARY: &[&str] = &[
-    "ls -la",
-    "git status --porcelain",
-    "git log --oneline -n 20 -- src | head -5",
-    "cargo test --release 2>&1 | tail -20",
-    "grep -rn --include='*.rs' 'fn main' . | sort | uniq -c",
-    "cd src && find . -name '*.rs' -not -path './target/*' -type f | wc -l",
-    "for f in *.rs; do wc -l \"$f\"; done",
-    "if [ -f Cargo.toml ]; then cat Cargo.toml; else echo none; fi",
-    "git commit -m \"$(cat <<'EOF'\nfix: it's (done)\n\nWith a body of some length, as agents write them.\nEOF\n)\"",
-    "cat > notes.txt <<'EOF'\none\ntwo\nthree\nEOF",
-    "x=$(date +%s); echo \"$x\" && sleep 0.1",
-    "timeout 60 npm test -- --watch=false > out.log 2>&1 || tail -50 out.log",
-    "sed -n '1,40p' src/main.rs",
-    "find . -name '*.tmp' -exec rm {} +",
-    "curl -s https://example.invalid/x | jq .a",
-];
+use commands::ORDINARY;
 
 #[expect(clippy::print_stdout, reason = "the figures are the output of the benchmark")]
 fn main() {

@@ -7,16 +7,17 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::HomeLayer;
+use super::ProjectLayer;
 use super::holder::{self, Holder, Namespaces};
 use crate::base::locks::LockExt;
 use crate::sandbox::draft;
+use crate::sandbox::home::USE;
 
 /// The right to mount a layer, or to use the mount that another server has made of it. While it or a keeper that got its
 /// lock lives, nobody mounts the layer a second time.
 #[derive(Debug)]
-pub struct HomeLease {
-    layer: HomeLayer,
+pub struct LayerLease {
+    layer: ProjectLayer,
     view: u64,
     usage: File,
     mount: Mutex<Mount>,
@@ -38,9 +39,9 @@ enum Mount {
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(5);
 
-impl HomeLease {
+impl LayerLease {
     /// Blocks for up to two seconds. `None` if others use the layer and their mount cannot be shared.
-    pub fn take(layer: &HomeLayer, view: u64) -> io::Result<Option<Self>> {
+    pub fn take(layer: &ProjectLayer, view: u64) -> io::Result<Option<Self>> {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(lease) = Self::try_to_take(layer, view)? {
@@ -53,17 +54,17 @@ impl HomeLease {
         }
     }
 
-    fn try_to_take(layer: &HomeLayer, view: u64) -> io::Result<Option<Self>> {
+    fn try_to_take(layer: &ProjectLayer, view: u64) -> io::Result<Option<Self>> {
         let turn = layer.lock_file("turn")?;
         if flock(&turn, FlockOperation::NonBlockingLockExclusive).is_err() {
             return Ok(None);
         }
-        let usage = layer.lock_file("use")?;
+        let usage = layer.lock_file(USE)?;
         let free = flock(&usage, FlockOperation::NonBlockingLockExclusive).is_ok();
         let mount = if free {
             Mount::Wanted { _turn: turn }
         } else {
-            // Whoever uses it without an entry is about to end.
+            // A server that uses the layer without an entry is about to end.
             let found = draft::with_capabilities(|| holder::find(&layer.holders(), view));
             let Some(namespaces) = found else { return Ok(None) };
             let holder = Holder::register(&layer.holders(), &namespaces, view).ok();
@@ -78,7 +79,7 @@ impl HomeLease {
         self.layer.directory()
     }
 
-    pub fn layer(&self) -> &HomeLayer {
+    pub fn layer(&self) -> &ProjectLayer {
         &self.layer
     }
 
@@ -105,21 +106,21 @@ impl HomeLease {
 
 #[cfg(test)]
 mod tests {
-    use super::super::HomeLayers;
+    use super::super::ProjectLayers;
     use super::*;
 
     #[test]
     fn the_first_mounts_and_the_others_share() {
         let world = tempfile::tempdir().unwrap();
-        let layer = HomeLayers::below(world.path()).of(Path::new("/p")).unwrap();
-        let first = HomeLease::take(&layer, 1).unwrap().unwrap();
+        let layer = ProjectLayers::of_homes(world.path()).of(Path::new("/p")).unwrap();
+        let first = LayerLease::take(&layer, 1).unwrap().unwrap();
         assert!(first.namespaces().unwrap().is_empty(), "nobody has mounted it");
-        assert!(HomeLease::try_to_take(&layer, 1).unwrap().is_none(), "not before the first has mounted it");
+        assert!(LayerLease::try_to_take(&layer, 1).unwrap().is_none(), "not before the first has mounted it");
         let own = |name: &str| OwnedFd::from(File::open(format!("/proc/self/ns/{name}")).unwrap());
         first.mounted(own("user"), own("mnt"));
-        let second = HomeLease::take(&layer, 1).unwrap().unwrap();
+        let second = LayerLease::take(&layer, 1).unwrap().unwrap();
         assert_eq!(second.namespaces().unwrap().len(), 2);
-        assert!(HomeLease::try_to_take(&layer, 2).unwrap().is_none(), "other masks");
+        assert!(LayerLease::try_to_take(&layer, 2).unwrap().is_none(), "other masks");
         drop(first);
         assert!(layer.is_in_use());
         drop(second);

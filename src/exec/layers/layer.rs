@@ -8,17 +8,17 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::super::remove_tree::remove_tree;
 use super::super::tree_size::TreeSize;
-use crate::sandbox::home::{UPPER, WORK};
+use crate::sandbox::home::{UPPER, USE, WORK};
 
-/// All layers of this user.
+/// All layers of one kind that this user has.
 #[derive(Clone, Debug)]
-pub struct HomeLayers {
+pub struct ProjectLayers {
     directory: PathBuf,
 }
 
 /// The layer of one project.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct HomeLayer {
+pub struct ProjectLayer {
     directory: PathBuf,
 }
 
@@ -26,18 +26,19 @@ const PROJECT: &str = "project";
 const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-impl HomeLayers {
-    pub fn below(state_dir: &Path) -> Self {
+impl ProjectLayers {
+    /// Over the home directory.
+    pub fn of_homes(state_dir: &Path) -> Self {
         Self { directory: state_dir.join("homes") }
     }
 
-    /// The layers of drafts. They are kept and shared in the same way.
+    /// Over the project itself. They are kept and shared in the same way.
     pub fn of_drafts(state_dir: &Path) -> Self {
         Self { directory: state_dir.join("drafts") }
     }
 
     /// The layer of a project, which is created if there is none.
-    pub fn of(&self, project: &Path) -> io::Result<HomeLayer> {
+    pub fn of(&self, project: &Path) -> io::Result<ProjectLayer> {
         let layer = self.find(project);
         let directory = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         directory(&layer.directory)?;
@@ -50,28 +51,34 @@ impl HomeLayers {
     }
 
     /// The layer of a project, whether or not it exists.
-    pub fn find(&self, project: &Path) -> HomeLayer {
+    pub fn find(&self, project: &Path) -> ProjectLayer {
         let name = project.file_name().map_or("root".into(), |name| name.to_string_lossy());
         let name: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.".contains(*c)).take(40).collect();
         // Two projects may have the same number, so the path in the layer decides.
         let number = fnv(project.as_os_str().as_encoded_bytes());
         let candidates = (0_u64..).map(|more| format!("{name}-{:016x}", number.wrapping_add(more)));
-        let mut candidates = candidates.map(|name| HomeLayer { directory: self.directory.join(name) });
-        let free = |layer: &HomeLayer| layer.project().is_none_or(|owner| owner == project);
-        candidates.find(free).unwrap_or_else(|| HomeLayer { directory: self.directory.join("full") })
+        let mut candidates = candidates.map(|name| ProjectLayer { directory: self.directory.join(name) });
+        let free = |layer: &ProjectLayer| layer.project().is_none_or(|owner| owner == project);
+        candidates.find(free).unwrap_or_else(|| ProjectLayer { directory: self.directory.join("full") })
+    }
+
+    /// The layer that is mounted over a directory or over one above it.
+    pub fn covering(&self, directory: &Path) -> Option<ProjectLayer> {
+        let layers = directory.ancestors().map(|project| self.find(project));
+        layers.into_iter().find(|layer| layer.directory.is_dir() && layer.is_in_use())
     }
 
     /// Every layer that exists, by project.
-    pub fn all(&self) -> Vec<HomeLayer> {
+    pub fn all(&self) -> Vec<ProjectLayer> {
         let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let layers = entries.map(|entry| HomeLayer { directory: entry.path() });
-        let mut layers: Vec<HomeLayer> = layers.filter(|layer| layer.project().is_some()).collect();
-        layers.sort_by_key(HomeLayer::project);
+        let layers = entries.map(|entry| ProjectLayer { directory: entry.path() });
+        let mut layers: Vec<ProjectLayer> = layers.filter(|layer| layer.project().is_some()).collect();
+        layers.sort_by_key(ProjectLayer::project);
         layers
     }
 }
 
-impl HomeLayer {
+impl ProjectLayer {
     /// A layer that belongs to no project and is removed with its directory.
     pub fn temporary(directory: PathBuf) -> io::Result<Self> {
         let layer = Self { directory };
@@ -121,14 +128,14 @@ impl HomeLayer {
 
     /// Whether a session has it mounted.
     pub fn is_in_use(&self) -> bool {
-        self.lock_file("use").is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+        self.lock_file(USE).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
     }
 
     /// Removes everything in it. Returns `false`, and removes nothing, while a session has it mounted.
     pub fn reset(&self) -> io::Result<bool> {
         let turn = self.lock_file("turn")?;
         flock(&turn, FlockOperation::LockExclusive)?;
-        let usage = self.lock_file("use")?;
+        let usage = self.lock_file(USE)?;
         // A session that has just ended takes a moment to go.
         let deadline = Instant::now() + PATIENCE;
         while flock(&usage, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -166,7 +173,7 @@ mod tests {
     #[test]
     fn each_project_has_a_layer_that_can_be_listed_and_removed() {
         let world = tempfile::tempdir().unwrap();
-        let layers = HomeLayers::below(world.path());
+        let layers = ProjectLayers::of_homes(world.path());
         let one = layers.of(Path::new("/w/a b")).unwrap();
         let two = layers.of(Path::new("/x/a b")).unwrap();
         assert_ne!(one, two);
@@ -176,7 +183,7 @@ mod tests {
         assert_eq!((one.entries()[0].0.as_str(), one.entries()[0].1.unwrap().files), ("d", 2));
         assert!(one.size().bytes >= 10_000);
         assert_eq!(layers.all(), [one.clone(), two.clone()]);
-        let usage = one.lock_file("use").unwrap();
+        let usage = one.lock_file(USE).unwrap();
         flock(&usage, FlockOperation::LockShared).unwrap();
         assert!(one.is_in_use() && !one.reset().unwrap());
         drop(usage);
@@ -187,7 +194,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_by_another_project_is_not_shared() {
         let world = tempfile::tempdir().unwrap();
-        let layers = HomeLayers::below(world.path());
+        let layers = ProjectLayers::of_homes(world.path());
         let one = layers.of(Path::new("/w/a")).unwrap();
         std::fs::write(one.directory().join(PROJECT), "/another").unwrap();
         assert_ne!(layers.of(Path::new("/w/a")).unwrap(), one);
