@@ -79,9 +79,10 @@ impl Exchange {
         self.headers.0.get("testudo-call-id")?.to_str().ok()
     }
 
-    /// Only a call with an id, and what changes nothing, may be sent a second time.
+    /// Whatever changes nothing may be sent a second time, and a call that has an id. A session that a place began for
+    /// nobody ends by itself.
     fn may_repeat(&self) -> bool {
-        if self.envelope.is_call() { self.call_id().is_some() } else { !self.envelope.is("initialize") }
+        !self.envelope.is_call() || self.call_id().is_some()
     }
 
     /// Sends the request. After a failure that cannot be helped the body is the answer to the client.

@@ -80,23 +80,16 @@ fn token(options: &OnePlace) -> Option<String> {
 pub fn engine(kind: &Kind) -> anyhow::Result<(&'static str, String)> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let runtime = variable("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let (name, from_variable, candidates) = match kind {
-        Kind::Podman { .. } => {
-            let own = runtime.map(|runtime| runtime.join("podman/podman.sock"));
-            (
-                "podman",
-                variable("CONTAINER_HOST"),
-                own.into_iter().chain([PathBuf::from("/run/podman/podman.sock")]).collect(),
-            )
-        }
-        _ => {
-            let own = runtime.map(|runtime| runtime.join("docker.sock"));
-            (
-                "docker",
-                variable("DOCKER_HOST"),
-                [PathBuf::from("/var/run/docker.sock")].into_iter().chain(own).collect(),
-            )
-        }
+    let (name, from_variable, candidates) = if matches!(kind, Kind::Podman { .. }) {
+        let own = runtime.map(|runtime| runtime.join("podman/podman.sock"));
+        (
+            "podman",
+            variable("CONTAINER_HOST"),
+            own.into_iter().chain([PathBuf::from("/run/podman/podman.sock")]).collect(),
+        )
+    } else {
+        let own = runtime.map(|runtime| runtime.join("docker.sock"));
+        ("docker", variable("DOCKER_HOST"), [PathBuf::from("/var/run/docker.sock")].into_iter().chain(own).collect())
     };
     if let Some(address) = from_variable {
         return Ok((name, address));

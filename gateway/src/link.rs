@@ -31,9 +31,9 @@ pub struct Headers(pub HeaderMap);
 
 impl Headers {
     pub fn set(&mut self, name: &'static str, value: &str) {
-        match HeaderValue::from_str(value) {
-            Ok(value) => drop(self.0.insert(HeaderName::from_static(name), value)),
-            Err(_) => tracing::debug!("a header {name} with unusable characters is left out"),
+        // A value that no header can hold was not one of ours, and the place does without it.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            self.0.insert(HeaderName::from_static(name), value);
         }
     }
 

@@ -22,7 +22,7 @@ class Http:
 
     def __init__(self, address, token="alice-token", path="/mcp", timeout=300):
         self.address, self.token, self.path, self.timeout, self.session = address, token, path, timeout, None
-        self.ids, self.connection, self.connected_to = itertools.count(1), None, None
+        self.ids, self.connection, self.connected_to, self.used = itertools.count(1), None, None, 0
 
     def begin(self):
         _, headers = self.message("initialize", HELLO)
@@ -63,9 +63,11 @@ class Http:
         if self.session:
             headers |= {"Mcp-Session-Id": self.session, "Mcp-Protocol-Version": "2025-11-25"}
         body = json.dumps(message) if message is not None else ""
-        if self.connected_to != self.address:
+        # The gateway closes a connection that is idle for 30 s.
+        if self.connected_to != self.address or time.monotonic() - self.used > 20:
             self.connection = http.client.HTTPConnection(self.address, timeout=self.timeout)
             self.connected_to = self.address
+        self.used = time.monotonic()
         try:
             self.connection.request(method, self.path, body, headers)
             answer = self.connection.getresponse()

@@ -63,8 +63,8 @@ impl Ssh {
     }
 
     async fn try_run(&self, variables: &[(&str, &str)], script: &str, input: &[u8]) -> io::Result<String> {
-        let set = variables.iter().map(|(name, value)| format!("{name}={}; ", quoted(value))).collect::<String>();
-        self.link.run(&format!("{set}{script}"), input).await
+        let set = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value))).collect::<Vec<_>>();
+        self.link.run(&format!("{}\n{script}", set.join("\n")), input).await
     }
 
     /// Copies the binary unless it is there, and returns the host's directory of places.

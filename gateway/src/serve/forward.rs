@@ -37,8 +37,9 @@ impl Forwarding {
         let head = match exchange.begin().await {
             Ok(head) => head,
             Err(answer) => {
-                let is_open = !matches!(self.session, Session::Begins);
-                return (answers::json(StatusCode::OK, answer), is_open);
+                let begins = matches!(self.session, Session::Begins);
+                let status = if begins { StatusCode::BAD_GATEWAY } else { StatusCode::OK };
+                return (answers::json(status, answer), !begins);
             }
         };
         let inner = head.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::admission::{Admission, AdmitError};
 use super::owners::Owners;
@@ -32,6 +32,9 @@ pub struct PlaceKind {
     /// Who may use it.
     pub owners: Option<Vec<String>>,
 }
+
+/// So long a gateway waits for a place that another one is making.
+const MAKING: Duration = Duration::from_mins(1);
 
 /// The place of a client of the lifecycle without sessions.
 pub enum Slot {
@@ -104,7 +107,8 @@ impl Gateway {
         if let (Some(id), false) = (known, anew) {
             return Ok(Slot::There(self.link(kind, &id)));
         }
-        for _ in 0..3 {
+        let begin = Instant::now();
+        while begin.elapsed() < MAKING {
             let all = kind.launcher.list().await?;
             let found = all.into_iter().find(|one| one.slot == slot && one.owner.as_ref() == Some(&owner));
             let link = match found {

@@ -62,6 +62,7 @@ struct Visit<'a> {
 
 type Answer = Result<Response<Body>, Response<Body>>;
 
+#[expect(clippy::result_large_err, reason = "a refusal is an answer like any other, and sent at once")]
 impl Visit<'_> {
     async fn post(&self, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();

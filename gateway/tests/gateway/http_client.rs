@@ -31,8 +31,8 @@ impl Reply {
     /// The last message of the answer.
     #[track_caller]
     pub fn message(&self) -> Value {
-        let events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).filter(|data| data.len() > 2);
-        let text = events.last().unwrap_or(&self.body);
+        let mut events = self.body.lines().filter_map(|line| line.strip_prefix("data:")).filter(|data| data.len() > 2);
+        let text = events.next_back().unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
@@ -53,7 +53,7 @@ pub fn exchange(
     body: &str,
 ) -> std::io::Result<Reply> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(120)))?;
+    stream.set_read_timeout(Some(Duration::from_mins(2)))?;
     let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
     headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
     head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
@@ -110,6 +110,7 @@ impl Client {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     pub fn request(&mut self, method: &str, params: Value) -> Reply {
         self.next += 1;
         self.post(&json!({"jsonrpc": "2.0", "id": self.next, "method": method, "params": params}), &[]).unwrap()

@@ -43,11 +43,13 @@ impl StdioClient {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     pub fn ask(&mut self, id: u64, method: &str, params: Value) -> Value {
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         self.read_until(|message| message["id"] == id && message.get("method").is_none()).pop().unwrap()
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "calls read better")]
     pub fn initialize(&mut self, capabilities: Value) -> Value {
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
         let answer = self.ask(0, "initialize", hello);

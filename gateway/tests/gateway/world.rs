@@ -10,7 +10,7 @@ use crate::http_client::Client;
 
 pub const GATEWAY: &str = env!("CARGO_BIN_EXE_testudo-gateway");
 const PLACE_TOKEN: &str = "place-token";
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The server of the main package, which the whole workspace builds beside the gateway.
 pub fn testudo() -> PathBuf {
@@ -83,16 +83,21 @@ impl World {
     pub fn gateway_to(&self, addresses: &[&str], limits: &str) -> Program {
         let urls = addresses.iter().map(|address| format!("\"http://{address}/mcp\""));
         let urls = urls.collect::<Vec<_>>().join(", ");
-        let text = format!(
-            "token_file = {:?}\nkey_file = {:?}\ndirectory = {:?}\n[limits]\n{limits}\n[[place]]\nname = \"work\"\nplace = \
-             [{urls}]\nplace_token_file = {:?}\n[[place]]\nname = \"alices\"\nplace = [{urls}]\nplace_token_file = \
-             {:?}\nowners = [\"alice\"]\n",
-            self.path("tokens"),
-            self.path("key"),
-            self.path("run"),
-            self.path("place-token"),
-            self.path("place-token"),
+        let path = |name: &str| self.path(name).display().to_string();
+        let place = |name: &str, more: &str| {
+            format!(
+                "[[place]]\nname = \"{name}\"\nplace = [{urls}]\nplace_token_file = \"{}\"\n{more}\n",
+                path("place-token")
+            )
+        };
+        let files = format!(
+            "token_file = \"{}\"\nkey_file = \"{}\"\ndirectory = \"{}\"\n",
+            path("tokens"),
+            path("key"),
+            path("run")
         );
+        let places = place("work", "") + &place("alices", "owners = [\"alice\"]");
+        let text = format!("{files}[limits]\n{limits}\n{places}");
         self.write("places.toml", &text);
         let mut command = self.command(Path::new(GATEWAY));
         command.args(["serve", "--verbose", "--listen", "127.0.0.1:0", "--places"]).arg(self.path("places.toml"));
