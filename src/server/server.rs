@@ -1,11 +1,12 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
-    Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, EarlierLevel, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
+    Questions, Reload, Session, Setup, SetupError, Stop, Tested, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
@@ -32,7 +33,14 @@ pub struct Server {
     questions: Arc<Questions>,
     /// With `--draft`: the drafts that this server works on.
     work: Option<Arc<Work>>,
+    /// Held until the sandbox has been tested. Calls wait for it.
+    starting: Arc<tokio::sync::RwLock<()>>,
+    /// What the instructions say of the sandbox while it is tested.
+    announced: OnceLock<Tested>,
 }
+
+/// A self-test that has not stopped by then does not keep the server from its end.
+const LONGEST_TEST: Duration = Duration::from_secs(1);
 
 const DRAFT_NOTE: &str = "this is a draft of the project: commands and file tools see and change it as usual, and the \
                           person's files stay as they are until the person runs `testudo apply` (`testudo changes` lists \
@@ -76,11 +84,14 @@ impl Server {
             activity: Arc::default(),
             questions: Arc::default(),
             work: work.map(Arc::new),
+            starting: Arc::default(),
+            announced: OnceLock::new(),
         }))
     }
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
+        drop(self.starting.read().await);
         self.follow_configuration().await;
         let setup = self.setup();
         let Some(tool) = setup.tools.iter().find(|entry| entry.name == call.tool) else {
@@ -124,8 +135,39 @@ impl Server {
 
     pub fn instructions(&self) -> String {
         let setup = self.setup();
-        let found = setup.basis.profiles.enforcement_so_far();
-        instructions::text(&setup.config, &setup.basis.workplace(&[]), found.as_deref())
+        let found = setup.basis.profiles.enforcement_so_far().map(|found| Tested::from(&*found));
+        let found = found.or_else(|| self.announced.get().copied());
+        instructions::text(&setup.config, &setup.basis.workplace(&[]), found)
+    }
+
+    /// Tests the sandbox and writes the start into the audit log. If an earlier start has found a level, clients get their
+    /// instructions meanwhile, and only calls wait. Otherwise everybody does, because the instructions name the level.
+    pub async fn start(self: &Arc<Self>) -> Option<Arc<Enforcement>> {
+        let earlier = EarlierLevel::new(&self.config());
+        let recalled = earlier.recall().filter(|_| !self.config().draft);
+        let (server, held) = (self.clone(), self.starting.clone().write_owned().await);
+        let test = async move {
+            let found = server.self_test().await;
+            server.record_start();
+            drop(held);
+            earlier.remember(&found);
+            found
+        };
+        let Some(recalled) = recalled else { return Some(test.await) };
+        let _ = self.announced.set(recalled);
+        // On a thread of its own: it waits for the disk, and the first messages of the client do not wait for that.
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || runtime.block_on(test));
+        None
+    }
+
+    /// What a new session has to know, if the instructions named another level than the test has found since.
+    fn correction(&self, found: &Enforcement) -> Option<String> {
+        let announced = self.announced.get().filter(|announced| **announced != found.into())?;
+        Some(format!(
+            "the sandbox is at level {} since this start, not {} as the instructions say",
+            found.level, announced.level
+        ))
     }
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
@@ -261,8 +303,11 @@ impl Server {
         if self.work.is_some() {
             notes.add(DRAFT_NOTE.to_owned());
         }
-        let directory = Arc::new(self.directory.session());
         let setup = self.setup();
+        if let Some(correction) = self.enforcement().and_then(|found| self.correction(&found)) {
+            notes.add(correction);
+        }
+        let directory = setup.basis.spare.take_directory().unwrap_or_else(|| Arc::new(self.directory.session()));
         let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
         let network = &setup.basis.config.network;
         let hosts = (network.mode() == network::Mode::Hosts).then(|| Arc::new(Hosts::new(network)));
@@ -285,6 +330,7 @@ impl Server {
 
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
+        let _tested = tokio::time::timeout(LONGEST_TEST, self.starting.read()).await;
         self.clients.end_all().await;
         self.setup().basis.spare.end();
         exec::guards_gone().await;
