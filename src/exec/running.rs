@@ -94,7 +94,11 @@ impl Running {
         };
         match exited {
             Some(exited) => {
-                if exited.alone { self.streams.complete().await } else { self.streams.drain().await }
+                if exited.alone {
+                    self.streams.complete().await
+                } else {
+                    self.streams.drain().await
+                }
                 self.exited(exited).await
             }
             None => Ending::Lost,

@@ -99,6 +99,8 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     #[test]
@@ -148,13 +150,14 @@ mod tests {
             let (mut seen_early, mut killed) = (0, 0);
             for round in 0..SHELLS / THREADS {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let delay = Duration::from_micros((random >> 33) % 2000);
+                let delay = Duration::from_micros((random >> 33) % 800);
                 let code = i32::from(round % 2 == 1) * 7;
-                let shell = sh(&format!("exit {code}"));
+                let mut shell = sh(&format!("read x; exit {code}"));
                 let pid = shell.id().cast_signed();
-                let moment = LastMoment::of(pid);
+                let moment = LastMoment::of(pid).unwrap();
+                shell.stdin.take().unwrap().write_all(b"\n").unwrap();
                 kill.send((pid, Instant::now() + delay)).unwrap();
-                let early = moment.as_ref().and_then(|moment| (0..1000).find_map(|_| moment.wait()));
+                let early = (0..1000).find_map(|_| moment.wait());
                 // Not reaped before the killer is done: until then its number belongs to no other process.
                 is_done.recv().unwrap();
                 let status = waitpid(&shell);
@@ -170,7 +173,10 @@ mod tests {
         let threads: Vec<_> = (0..THREADS).map(|thread| std::thread::spawn(move || run(thread))).collect();
         let counts = threads.into_iter().map(|thread| thread.join().unwrap());
         let (early, killed) = counts.fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
-        assert!(early > SHELLS / 2 && killed > 100 && early - killed > 100, "{early} seen early, {killed} of them killed");
+        assert!(
+            early > SHELLS / 2 && killed > 100 && early - killed > 100,
+            "{early} seen early, {killed} of them killed"
+        );
     }
 
     fn sh(text: &str) -> std::process::Child {

@@ -18,7 +18,9 @@ use super::{descendants, descriptors, packets, pty, signals};
 pub fn main(descriptors: StartDescriptors) -> ! {
     processes::set_name(c"testudo-reaper");
     processes::become_sub_reaper();
-    let Ok(signals) = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, ABOUT_TO_EXIT]) else { processes::exit(0) };
+    let Ok(signals) = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, ABOUT_TO_EXIT]) else {
+        processes::exit(0)
+    };
     let StartDescriptors { description, control, standard, extra } = descriptors;
     let started = start(description, &standard, &extra);
     // If the reaper kept the writing end of a pipe open, the pipe's reader would never see the end.

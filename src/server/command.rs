@@ -102,8 +102,9 @@ impl Context {
             Some(running) => running,
             None => self.start(command, listener.clone()).await?,
         };
-        if command.session.waiting_shells().are_in_demand() {
+        if command.session.waiting_shells().hurry() {
             self.prepare_waiting_shells(command, command.state);
+            command.session.waiting_shells().hurry();
         }
         let mut tracked = self.track(command, &running);
         let sink = || self.progress.clone();
@@ -295,11 +296,8 @@ impl Context {
     /// Starts the next shell while the agent reads the answer. The next command most likely starts where this one ended,
     /// or, where nothing persists, where this one started.
     fn prepare_next(&self, command: &Command<'_>) {
-        if command.moves_session {
-            self.prepare_waiting_shells(command, &command.session.state());
-        } else {
-            self.prepare_waiting_shells(command, command.state);
-        }
+        let state = if command.moves_session { &command.session.state() } else { command.state };
+        self.prepare_waiting_shells(command, state);
     }
 
     fn prepare_waiting_shells(&self, command: &Command<'_>, state: &ShellState) {

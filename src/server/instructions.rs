@@ -1,9 +1,9 @@
 use std::path::PathBuf;
 
-use super::{Tested, Workplace};
+use super::Workplace;
 use crate::config::{Config, Directories};
 use crate::network::Mode;
-use crate::sandbox;
+use crate::sandbox::{self, Tested};
 
 /// What every agent is told at the start. Clients cut it at 2,048 characters.
 pub fn text(config: &Config, workplace: &Workplace, found: Option<Tested>) -> String {

@@ -9,7 +9,7 @@
 //!   wait for an answer.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
-//!   secret now, [`NameWatch`] looks after protected names, [`EarlierLevel`] remembers the level of the last start.
+//!   secret now, [`NameWatch`] looks after protected names.
 //! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`PublishedPorts`] shows their servers.
 
 mod activity;
@@ -21,7 +21,6 @@ pub mod command;
 mod context;
 mod digest;
 mod disk_watch;
-mod earlier_level;
 mod enforcement;
 mod granted;
 mod homes;
@@ -62,7 +61,6 @@ pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
 pub use context::{Call, Context};
-pub use earlier_level::{EarlierLevel, Tested};
 pub use enforcement::Enforcement;
 pub use homes::Homes;
 pub use hosts::Hosts;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, EarlierLevel, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
-    Questions, Reload, Session, Setup, SetupError, Stop, Tested, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
+    Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
@@ -17,6 +17,7 @@ use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
 use crate::network;
+use crate::sandbox::{EarlierLevel, Tested};
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -143,14 +144,16 @@ impl Server {
     /// Tests the sandbox and writes the start into the audit log. If an earlier start has found a level, clients get their
     /// instructions meanwhile, and only calls wait. Otherwise everybody does, because the instructions name the level.
     pub async fn start(self: &Arc<Self>) -> Option<Arc<Enforcement>> {
-        let earlier = EarlierLevel::new(&self.config());
-        let recalled = earlier.recall().filter(|_| !self.config().draft);
+        let config = self.config();
+        let decisive = format!("{:?} {:?} {:?}", config.sandbox, config.network, config.directories);
+        let earlier = EarlierLevel::new(&config.state_dir, &decisive);
+        let recalled = earlier.recall().filter(|_| !config.draft);
         let (server, held) = (self.clone(), self.starting.clone().write_owned().await);
         let test = async move {
             let found = server.self_test().await;
             server.record_start();
             drop(held);
-            earlier.remember(&found);
+            earlier.remember(found.is_final().then(|| Tested::from(&*found)));
             found
         };
         let Some(recalled) = recalled else { return Some(test.await) };

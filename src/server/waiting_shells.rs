@@ -58,7 +58,7 @@ impl Default for Pool {
 }
 
 impl WaitingShells {
-    /// Starts as many for that state as are wanted and not there yet. Shells with another state are ended.
+    /// Starts as many for that state as are wanted and not there yet, after a pause. Shells with another state are ended.
     pub fn prepare<F>(&self, state: &ShellState, start: impl Fn(Arc<ShellState>) -> F)
     where
         F: Future<Output = Option<WaitingShell>> + Send + 'static,
@@ -70,19 +70,24 @@ impl WaitingShells {
         }
         let shared = pool.slots.first().map_or_else(|| Arc::new(state.clone()), |slot| slot.state.clone());
         while pool.slots.len() < pool.wanted {
-            let place = BEYOND_ONE.try_acquire().ok();
+            let place = if pool.slots.is_empty() { None } else { BEYOND_ONE.try_acquire().ok() };
             if !pool.slots.is_empty() && place.is_none() {
                 return;
             }
-            let place = place.filter(|_| pool.wanted > 1);
             let slot = self.slot(&mut pool.count, shared.clone(), place, start(shared.clone()));
             pool.slots.push(slot);
         }
     }
 
-    /// Whether commands follow each other so closely that the next shell has to start while this command runs.
-    pub fn are_in_demand(&self) -> bool {
-        self.lock().wanted > 1
+    /// A command has its shell and runs. If no other shell is ready, those that are to come start now and not after a pause.
+    /// Returns whether more have to be prepared.
+    pub fn hurry(&self) -> bool {
+        let pool = self.lock();
+        let in_demand = pool.wanted > 1 && !pool.slots.iter().any(|slot| slot.starting.is_finished());
+        if in_demand {
+            pool.slots.iter().for_each(|slot| slot.hurry.notify_one());
+        }
+        in_demand
     }
 
     fn slot(
@@ -94,12 +99,9 @@ impl WaitingShells {
     ) -> Slot {
         *count += 1;
         let (number, hurry) = (*count, Arc::new(Notify::new()));
-        let pause = if place.is_some() { Duration::ZERO } else { PAUSE };
         let hurried = hurry.clone();
         let starting = tokio::spawn(async move {
-            if !pause.is_zero() {
-                let _ = tokio::time::timeout(pause, hurried.notified()).await;
-            }
+            let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
             start.await
         });
         let shells = self.clone();

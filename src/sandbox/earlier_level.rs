@@ -6,23 +6,15 @@
 
 use std::fmt::Write;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Enforcement;
-use crate::config::Config;
-use crate::sandbox::Level;
+use super::Level;
 
 /// What the instructions tell of a self-test.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Tested {
     pub level: Level,
     pub private_home: bool,
-}
-
-impl From<&Enforcement> for Tested {
-    fn from(found: &Enforcement) -> Self {
-        Self { level: found.level, private_home: found.has_private_home() }
-    }
 }
 
 /// The file that remembers it. It is in the directory that no command can read or write.
@@ -37,12 +29,12 @@ pub struct EarlierLevel {
 const MOST: usize = 20;
 
 impl EarlierLevel {
-    pub fn new(config: &Config) -> Self {
+    /// `directory` is where the server keeps what outlives it, and `configuration` all that the level may depend on.
+    pub fn new(directory: &Path, configuration: &str) -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let mut hasher = DefaultHasher::new();
-        (env!("CARGO_PKG_VERSION"), boot, rustix::process::geteuid().as_raw()).hash(&mut hasher);
-        format!("{:?} {:?} {:?}", config.sandbox, config.network, config.directories).hash(&mut hasher);
-        Self { file: config.state_dir.join("level"), key: format!("{:016x}", hasher.finish()) }
+        (env!("CARGO_PKG_VERSION"), boot, rustix::process::geteuid().as_raw(), configuration).hash(&mut hasher);
+        Self { file: directory.join("level"), key: format!("{:016x}", hasher.finish()) }
     }
 
     pub fn recall(&self) -> Option<Tested> {
@@ -53,10 +45,9 @@ impl EarlierLevel {
         Some(Tested { level, private_home: home == "private" })
     }
 
-    /// A level that may rise is not remembered.
-    pub fn remember(&self, found: &Enforcement) {
-        let (now, before) = (found.is_final().then(|| Tested::from(found)), self.recall());
-        if now == before {
+    /// `None` forgets it.
+    pub fn remember(&self, now: Option<Tested>) {
+        if now == self.recall() {
             return;
         }
         let old = std::fs::read_to_string(&self.file).unwrap_or_default();
@@ -81,15 +72,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let at = |key: &str| EarlierLevel { file: directory.path().join("level"), key: key.to_owned() };
         assert_eq!(at("a").recall(), None);
-        let found = Enforcement { level: Level::Full, ..Enforcement::default() };
-        at("a").remember(&found);
-        assert_eq!(at("a").recall(), Some(Tested { level: Level::Full, private_home: false }));
-        assert_eq!(at("b").recall(), None);
-        at("b").remember(&Enforcement { level: Level::Landlock, ..Enforcement::default() });
-        assert_eq!(at("a").recall().map(|tested| tested.level), Some(Level::Full));
-        assert_eq!(at("b").recall().map(|tested| tested.level), Some(Level::Landlock));
-        // A level that does not hold any more is forgotten.
-        at("a").remember(&Enforcement::default());
-        assert_eq!(at("a").recall(), None);
+        let full = Some(Tested { level: Level::Full, private_home: true });
+        at("a").remember(full);
+        assert_eq!((at("a").recall(), at("b").recall()), (full, None));
+        let less = Some(Tested { level: Level::Landlock, private_home: false });
+        at("b").remember(less);
+        assert_eq!((at("a").recall(), at("b").recall()), (full, less));
+        at("a").remember(None);
+        assert_eq!((at("a").recall(), at("b").recall()), (None, less));
     }
 }
