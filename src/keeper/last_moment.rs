@@ -39,8 +39,16 @@ impl LastMoment {
             ],
             command,
         };
-        // The kernel shows 1 to a process that may not know the address, and 0 as the exit status.
-        (moment.look()?.start_of_code > 1).then_some(moment)
+        // The kernel shows 1 to a process that may not know the address, and 0 as the exit status. A process that is still
+        // being replaced by its program has no address yet.
+        let begun = Instant::now();
+        while begun.elapsed() < LONGEST_LOOK {
+            match moment.look()? {
+                Seen { memory: 1.., start_of_code: 0, .. } => rustix::thread::sched_yield(),
+                Seen { start_of_code, .. } => return (start_of_code > 1).then_some(moment),
+            }
+        }
+        None
     }
 
     /// The exit status, once it is final. `None` if that takes longer than a moment, or if the command leaves processes
@@ -114,12 +122,12 @@ mod tests {
     #[test]
     fn a_living_process_has_no_status_and_a_parent_is_not_alone() {
         let mut living = sh("read x");
-        let moment = LastMoment::of(living.id().cast_signed()).unwrap();
+        let moment = watched(&living);
         assert_eq!(moment.wait(), None);
         let mut other = sh("read x");
         drop(living.stdin.take());
         waitpid(&living);
-        let moment = LastMoment::of(other.id().cast_signed()).unwrap();
+        let moment = watched(&other);
         let mut third = sh("read x");
         drop(other.stdin.take());
         assert_eq!((0..1000).find_map(|_| moment.wait()), None, "there is one more child");
@@ -154,7 +162,7 @@ mod tests {
                 let code = i32::from(round % 2 == 1) * 7;
                 let mut shell = sh(&format!("read x; exit {code}"));
                 let pid = shell.id().cast_signed();
-                let moment = LastMoment::of(pid).unwrap();
+                let moment = watched(&shell);
                 shell.stdin.take().unwrap().write_all(b"\n").unwrap();
                 kill.send((pid, Instant::now() + delay)).unwrap();
                 let early = (0..1000).find_map(|_| moment.wait());
@@ -182,6 +190,11 @@ mod tests {
     fn sh(text: &str) -> std::process::Child {
         use std::process::{Command, Stdio};
         Command::new("/bin/sh").args(["-c", text]).stdin(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// On a busy machine it takes a while until the shell is there.
+    fn watched(child: &std::process::Child) -> LastMoment {
+        std::iter::repeat_with(|| LastMoment::of(child.id().cast_signed())).flatten().next().unwrap()
     }
 
     fn waitpid(child: &std::process::Child) -> ExitStatus {
