@@ -1,16 +1,30 @@
 """Who we are: what all packages say about themselves."""
-import json, os, pathlib, subprocess
+import json, os, pathlib, subprocess, urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 #: The name on npm and PyPI. The program is called `testudo` everywhere.
 PACKAGE = "testudo-mcp"
-#: Set by whoever publishes: the repository decides the name in the MCP registry, too.
-REPOSITORY = os.environ.get("TESTUDO_REPOSITORY", "https://github.com/testudo-mcp/testudo")
-REGISTRY_NAME = "io.github." + "/".join(REPOSITORY.rstrip("/").split("/")[-2:])
-MAINTAINER = os.environ.get("TESTUDO_MAINTAINER", "The testudo authors <testudo@localhost>")
+#: Whoever publishes sets these two. Without them the packages name a place that cannot exist: nobody takes them for a
+#: release, and nothing in them leads to a repository that belongs to somebody else.
+REPOSITORY = os.environ.get("TESTUDO_REPOSITORY", "https://example.invalid/testudo").rstrip("/")
+MAINTAINER = os.environ.get("TESTUDO_MAINTAINER", "The testudo authors <testudo@example.invalid>")
+FOR_TRYING_OUT = "example.invalid" in REPOSITORY + MAINTAINER
 #: The registry takes at most 100 characters.
 SUMMARY = "A shielded shell for AI agents: an MCP server that never hangs, enforced by the kernel."
 LICENSE = "MIT OR Apache-2.0"
+
+
+def forge():
+    """The site that the repository is on, as the MCP registry calls it."""
+    host = urllib.parse.urlsplit(REPOSITORY).hostname
+    return {"github.com": "github", "gitlab.com": "gitlab"}.get(host, host)
+
+
+def registry_name():
+    """The name in the MCP registry. It lets an account of GitHub, or the owner of a domain, publish below their own name."""
+    where = urllib.parse.urlsplit(REPOSITORY)
+    path = where.path.strip("/").split("/")
+    return f"io.github.{'/'.join(path[:2])}" if forge() == "github" else f"{'.'.join(reversed(where.hostname.split('.')))}/{path[-1]}"
 
 
 def run(*words):

@@ -22,6 +22,8 @@ def main(binary, target, directory):
         print(f"{len(data):>9}  {directory / name}", file=sys.stderr)
     sums = "".join(f"{hashlib.sha256(data).hexdigest()}  {name}\n" for name, data in sorted(files.items()))
     (directory / "SHA256SUMS").write_text(sums)
+    if identity.FOR_TRYING_OUT:
+        print("for trying out: before you publish packages, set TESTUDO_REPOSITORY and TESTUDO_MAINTAINER", file=sys.stderr)
 
 
 def tarball(content, machine, epoch):

@@ -15,7 +15,8 @@ SETTINGS = {
                        "Empty: as in your configuration file, else workspace-write."}),
     "network": ("TESTUDO_NETWORK", {
         "type": "string", "title": "Network", "required": False, "default": "",
-        "description": "on: commands can use the network. off: they cannot. Empty: as in your configuration file, else on."}),
+        "description": "on: commands can use the network. hosts: they can reach the hosts that your configuration file names. "
+                       "off: they cannot use it. Empty: as in your configuration file, else on."}),
 }
 
 

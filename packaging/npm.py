@@ -10,7 +10,7 @@ def package(content, machine, epoch):
     version = identity.version()
     described = {
         "name": identity.PACKAGE, "version": version, "description": identity.SUMMARY, "license": identity.LICENSE,
-        "mcpName": identity.REGISTRY_NAME, "repository": {"type": "git", "url": f"git+{identity.REPOSITORY}.git"},
+        "mcpName": identity.registry_name(), "repository": {"type": "git", "url": f"git+{identity.REPOSITORY}.git"},
         "keywords": ["mcp", "shell", "sandbox"], "bin": {"testudo": "bin/testudo"},
         "os": ["linux"], "cpu": [MACHINES[machine]], "files": ["bin"],
     }

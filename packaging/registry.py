@@ -8,7 +8,9 @@ VARIABLES = {
     "TESTUDO_PROJECT_DIR": {"description": "The directory that the agent may read and write", "format": "filepath"},
     "TESTUDO_SANDBOX": {"description": "What commands may write; workspace-write if not set",
                         "choices": ["workspace-write", "read-only", "off"]},
-    "TESTUDO_NETWORK": {"description": "Whether commands may use the network; on if not set", "choices": ["on", "off"]},
+    "TESTUDO_NETWORK": {"description": "Whether commands may use the network; on if not set",
+                        "choices": ["on", "hosts", "off"]},
+    "TESTUDO_ALLOW_HOSTS": {"description": "The hosts that commands may reach; as soon as one is named, no other is"},
 }
 
 
@@ -18,8 +20,8 @@ def description(bundle_name, bundle):
     common = {"version": version, "transport": {"type": "stdio"}, "environmentVariables": variables}
     released = f"{identity.REPOSITORY}/releases/download/v{version}/{bundle_name}"
     return json.dumps({
-        "$schema": SCHEMA, "name": identity.REGISTRY_NAME, "title": "testudo", "description": identity.SUMMARY,
-        "version": version, "repository": {"url": identity.REPOSITORY, "source": "github"},
+        "$schema": SCHEMA, "name": identity.registry_name(), "title": "testudo", "description": identity.SUMMARY,
+        "version": version, "repository": {"url": identity.REPOSITORY, "source": identity.forge()},
         "packages": [
             {"registryType": "npm", "identifier": identity.PACKAGE, "runtimeHint": "npx", **common},
             {"registryType": "pypi", "identifier": identity.PACKAGE, "runtimeHint": "uvx", **common},

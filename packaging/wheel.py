@@ -24,7 +24,7 @@ Project-URL: Repository, {identity.REPOSITORY}
 Requires-Python: >=3.8
 Description-Content-Type: text/markdown
 
-<!-- mcp-name: {identity.REGISTRY_NAME} -->
+<!-- mcp-name: {identity.registry_name()} -->
 
 {description}"""
     files = {

@@ -13,6 +13,7 @@
 //!   [`server::command`] the path of every command.
 //! - [`gate`] and [`policy`]: may it happen? The answer is a [`gate::Permitted`].
 //! - [`audit`]: one line for everything that happens, linked so that tampering shows.
+//! - [`records`]: what became of calls that have an id, so that none runs twice.
 //! - [`drafts`]: what agents changed in a layer over the project, and taking it over or dropping it.
 //! - [`exec`]: starts commands through the keeper, records their output, ends their trees.
 //! - [`files`]: shows, edits, writes and searches the files in scope.
@@ -39,6 +40,7 @@ pub mod inventory;
 pub mod keeper;
 pub mod network;
 pub mod policy;
+pub mod records;
 pub mod reference;
 pub mod sandbox;
 pub mod server;

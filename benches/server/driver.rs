@@ -3,17 +3,18 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
 
-use crate::options::Subject;
+use crate::subject::Subject;
 
 pub struct Connection<'a> {
     subject: &'a Subject,
+    directory: PathBuf,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -33,12 +34,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 impl<'a> Connection<'a> {
     /// Starts the server and initializes the connection step by step, as clients do.
     pub fn open(subject: &'a Subject, scratch: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(&subject.words[0]);
-        command.args(&subject.words[1..]).current_dir(scratch);
-        if subject.ours {
-            command.env("XDG_CACHE_HOME", scratch).env("XDG_CONFIG_HOME", scratch);
-        }
-        let mut child = command
+        let mut child = subject
+            .command(scratch)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -46,7 +43,8 @@ impl<'a> Connection<'a> {
             .with_context(|| format!("failed to start {}", subject.words[0]))?;
         let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().context("no stdout")?);
-        let mut connection = Self { subject, child, input, output, next_id: 0, early: HashMap::new() };
+        let directory = scratch.to_owned();
+        let mut connection = Self { subject, directory, child, input, output, next_id: 0, early: HashMap::new() };
         let hello = json!({
             "protocolVersion": "2025-06-18",
             "capabilities": {},
@@ -54,6 +52,9 @@ impl<'a> Connection<'a> {
         });
         connection.request("initialize", &hello)?;
         connection.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        if let Some((method, params)) = &subject.first_request {
+            connection.request(method, params)?;
+        }
         Ok(connection)
     }
 
@@ -61,12 +62,13 @@ impl<'a> Connection<'a> {
         self.child.id()
     }
 
-    pub fn list_tools(&mut self) -> anyhow::Result<()> {
-        let answer = self.request("tools/list", &json!({}))?;
-        let tools = answer.message["result"]["tools"].as_array().context("no tools in the answer")?;
+    pub fn list_tools(&mut self) -> anyhow::Result<Value> {
+        let mut answer = self.request("tools/list", &json!({}))?;
+        let tools = answer.message["result"]["tools"].take();
         let tool = &self.subject.tool;
-        ensure!(tools.iter().any(|offered| offered["name"] == **tool), "the server has no tool {tool}");
-        Ok(())
+        let mut names = tools.as_array().context("no tools in the answer")?.iter().map(|offered| &offered["name"]);
+        ensure!(!self.subject.shell || names.any(|name| name == tool), "the server has no tool {tool}");
+        Ok(tools)
     }
 
     /// Runs shell text. Returns the time from the first byte of the request to the last byte of the answer.
@@ -81,10 +83,37 @@ impl<'a> Connection<'a> {
         self.wait_call(id, sent)
     }
 
+    /// Runs shell text whose progress is reported. Returns the same time as [`Connection::call`].
+    pub fn call_with_progress(&mut self, command: &str) -> anyhow::Result<Duration> {
+        let arguments = filled(&self.subject.template, command, &self.directory);
+        let params = json!({ "name": self.subject.tool, "arguments": arguments, "_meta": { "progressToken": 1 } });
+        let (id, sent) = self.send("tools/call", &params)?;
+        self.wait_call(id, sent)
+    }
+
     /// Sends a call without waiting for its answer.
     pub fn send_call(&mut self, command: &str) -> anyhow::Result<(u64, Instant)> {
-        let arguments = filled(&self.subject.template, command);
+        let arguments = filled(&self.subject.template, command, &self.directory);
         self.send("tools/call", &json!({ "name": self.subject.tool, "arguments": arguments }))
+    }
+
+    /// The result of shell text, whether it is an error or not.
+    pub fn result_of(&mut self, command: &str) -> anyhow::Result<Value> {
+        let (id, _) = self.send_call(command)?;
+        Ok(self.wait(id)?.message["result"].take())
+    }
+
+    /// The time until a refusal came.
+    pub fn refused(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Duration> {
+        let (id, sent) = self.send("tools/call", &json!({ "name": name, "arguments": arguments }))?;
+        let answer = self.wait(id)?;
+        ensure!(answer.message["result"]["isError"] == json!(true), "the tool did not refuse");
+        Ok(answer.at - sent)
+    }
+
+    /// Ends the server without a farewell.
+    pub fn kill(mut self) {
+        let _ = self.child.kill();
     }
 
     /// Fails if the answer is an error: an error says nothing about the time of a call.
@@ -157,12 +186,16 @@ impl Drop for Connection<'_> {
     }
 }
 
-/// The template with every `"{command}"`, at any depth, replaced by the shell text.
-fn filled(template: &Value, command: &str) -> Value {
+/// The template with the shell text in place of `"{command}"`, its words in place of `"{words}"`, and the directory.
+fn filled(template: &Value, command: &str, directory: &Path) -> Value {
     match template {
         Value::String(text) if text == "{command}" => command.into(),
-        Value::Array(items) => items.iter().map(|item| filled(item, command)).collect(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), filled(value, command))).collect(),
+        Value::String(text) if text == "{directory}" => directory.display().to_string().into(),
+        Value::Array(items) if *items == [json!("{words}")] => command.split_whitespace().collect(),
+        Value::Array(items) => items.iter().map(|item| filled(item, command, directory)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| (name.clone(), filled(value, command, directory))).collect()
+        }
         other => other.clone(),
     }
 }

@@ -1,6 +1,7 @@
 //! The floors: how long the machine needs for the same work without a server. `Command` uses `posix_spawn` here,
 //! because nothing is set that would need a fork.
 
+use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,12 +18,15 @@ pub fn spawn_bash(text: &str) -> anyhow::Result<Duration> {
     timed(bash().arg(text))
 }
 
-/// Lets `cat` carry a command's output through a pipe into a file. The server too reads a pipe and writes a file.
-pub fn into_file(text: &str, scratch: &Path) -> anyhow::Result<Duration> {
-    let file = scratch.join("floor");
-    let time = timed(bash().arg(format!("{{ {text}; }} | cat > \"$0\"")).arg(&file))?;
-    std::fs::remove_file(file)?;
-    Ok(time)
+/// Reads a command's output from a pipe and drops it.
+pub fn read_by_one(text: &str) -> anyhow::Result<Duration> {
+    let begun = Instant::now();
+    let mut child = bash().arg(text).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+    let mut output = child.stdout.take().context("no stdout")?;
+    let mut piece = vec![0; 1 << 18];
+    while output.read(&mut piece)? > 0 {}
+    ensure!(child.wait()?.success(), "the floor's command failed");
+    Ok(begun.elapsed())
 }
 
 /// Runs a program in a directory and discards its output.
@@ -44,6 +48,19 @@ pub fn parallel_bash(text: &str, count: usize) -> anyhow::Result<Duration> {
         ensure!(child.wait()?.success(), "the floor's command failed");
     }
     Ok(begun.elapsed())
+}
+
+/// How many of these shells all cores together start and finish in a second, when each core does one after the other.
+pub fn shells_per_second(text: &str, count: usize) -> anyhow::Result<f64> {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let one = || (0..count / cores).try_for_each(|_| spawn_bash(text).map(drop));
+        let running: Vec<_> = (0..cores).map(|_| scope.spawn(one)).collect();
+        running.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    })?;
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+    Ok((count / cores * cores) as f64 / begun.elapsed().as_secs_f64())
 }
 
 fn bash() -> Command {

@@ -3,13 +3,13 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use crate::options::Subject;
+use crate::subject::Subject;
 
 const TOKEN: &str = "bench";
 
@@ -21,9 +21,8 @@ pub struct HttpServer {
 
 impl HttpServer {
     pub fn start(subject: &Subject, scratch: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(&subject.words[0]);
-        command.args(&subject.words[1..]).args(["--transport", "http", "--listen", "127.0.0.1:0", "--token", TOKEN]);
-        command.current_dir(scratch).env("XDG_CACHE_HOME", scratch).env("XDG_CONFIG_HOME", scratch);
+        let mut command = subject.command(scratch);
+        command.args(["--transport", "http", "--listen", "127.0.0.1:0", "--token", TOKEN]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(child.stderr.take().context("no stderr")?);
         let mut line = String::new();

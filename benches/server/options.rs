@@ -1,20 +1,26 @@
 //! Which servers to measure, and how often.
 
 use anyhow::{Context, bail, ensure};
-use serde_json::{Value, json};
+
+use crate::peers;
+use crate::subject::{Subject, template};
 
 pub const HELP: &str = "\
 Measures MCP servers over stdio and prints one table of ratios.
 
 Without --server, testudo is measured with its defaults and with --sandbox off.
 
+  --peers                      also measure the servers that people use instead, installed below target/peers
+  --docs                       write the figures and plots into docs/performance.md and README.md; measures everything
+  --binary FILE                the testudo to measure [the one that cargo built with the benchmark]
   --server NAME=COMMAND LINE   measure this server instead; repeat it to compare servers in one run; words are split at
                                blanks
   --tool NAME                  its tool that runs shell text [bash]
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
-  --rounds N                   samples of a short call [300]
-  --only WORD                  only measures whose name contains the word (latency, sandbox, start, idle, output, parallel, sessions, drafts,
-                               files, binary)
+  --rounds N                   samples of a short call [100]
+  --only WORD                  only measures whose name contains the word (latency, sandbox, network, start, idle, output,
+                               beside, parallel, files, sessions, drafts, binary, growth, facts)
+  --skip WORD                  not these measures; repeat it for several
 
 --tool and --arguments belong to the --server before them.";
 
@@ -22,31 +28,43 @@ pub struct Options {
     pub servers: Vec<Subject>,
     pub rounds: usize,
     pub only: Option<String>,
+    pub skip: Vec<String>,
+    /// Whether to write the results into the documentation.
+    pub docs: bool,
 }
 
-/// A server under test.
-pub struct Subject {
-    pub name: String,
-    pub words: Vec<String>,
-    pub tool: String,
-    pub template: Value,
-    /// testudo gets the scratch directory as its cache, so that it writes to the same file system as the floor. Another
-    /// server may need its own caches.
-    pub ours: bool,
+impl Options {
+    pub fn wants(&self, measure: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| measure.contains(only)) && !self.skip.iter().any(|skip| measure == skip)
+    }
+
+    /// The servers that run shell text.
+    pub fn shells(&self) -> Vec<&Subject> {
+        self.servers.iter().filter(|subject| subject.shell).collect()
+    }
+
+    /// testudo with its defaults.
+    pub fn ours(&self) -> Option<&Subject> {
+        self.servers.iter().find(|subject| subject.ours)
+    }
 }
 
 /// `None` when help was asked for.
 pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Options>> {
-    let mut options = Options { servers: Vec::new(), rounds: 300, only: None };
-    let mut words = words;
+    let mut options = Options { servers: Vec::new(), rounds: 100, only: None, skip: Vec::new(), docs: false };
+    let (mut words, mut binary, mut with_peers) = (words, env!("CARGO_BIN_EXE_testudo").to_owned(), false);
     while let Some(word) = words.next() {
         let mut value = || words.next().with_context(|| format!("{word} needs a value"));
         match word.as_str() {
             // `cargo bench` adds this flag.
             "--bench" => {}
             "--help" => return Ok(None),
+            "--peers" => with_peers = true,
+            "--docs" => options.docs = true,
+            "--binary" => binary = value()?,
             "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
             "--only" => options.only = Some(value()?),
+            "--skip" => options.skip.push(value()?),
             "--server" => options.servers.push(foreign(&value()?)?),
             "--tool" => last(&mut options)?.tool = value()?,
             "--arguments" => {
@@ -56,26 +74,22 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
         }
     }
     ensure!(options.rounds > 0, "--rounds needs at least one");
+    ensure!(!options.docs || options.only.is_none(), "--docs needs every measure, so --only cannot be given");
     if options.servers.is_empty() {
-        options.servers = vec![ours("testudo", &[]), ours("testudo, sandbox off", &["--sandbox", "off"])];
+        let ours = Subject::ours("testudo", &binary, &[]);
+        options.servers = vec![ours, Subject::ours("testudo, sandbox off", &binary, &["--sandbox", "off"])];
+    }
+    if with_peers {
+        options.servers.extend(peers::all()?);
     }
     Ok(Some(options))
-}
-
-fn ours(name: &str, flags: &[&str]) -> Subject {
-    let words = [env!("CARGO_BIN_EXE_testudo")].iter().chain(flags).map(ToString::to_string).collect();
-    Subject { name: name.to_owned(), words, tool: "bash".to_owned(), template: template(), ours: true }
 }
 
 fn foreign(text: &str) -> anyhow::Result<Subject> {
     let (name, line) = text.split_once('=').context("--server needs NAME=COMMAND LINE")?;
     let words: Vec<String> = line.split_whitespace().map(ToOwned::to_owned).collect();
     ensure!(!words.is_empty(), "--server {name} needs a command line");
-    Ok(Subject { name: name.to_owned(), words, tool: "bash".to_owned(), template: template(), ours: false })
-}
-
-fn template() -> Value {
-    json!({ "command": "{command}" })
+    Ok(Subject { template: template(), ..Subject::new(name, words) })
 }
 
 fn last(options: &mut Options) -> anyhow::Result<&mut Subject> {

@@ -13,6 +13,10 @@ impl Samples {
         self.percentile(50)
     }
 
+    pub fn p95(&self) -> f64 {
+        self.percentile(95)
+    }
+
     /// The smallest sample that at least this share of all samples does not exceed.
     pub fn percentile(&self, percent: usize) -> f64 {
         let mut sorted = self.0.clone();

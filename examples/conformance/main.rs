@@ -23,6 +23,8 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use testudo::config::{self, Source};
+use testudo::records::CallId;
+use testudo::transport::backend::Backend;
 use testudo::transport::http::Http;
 use testudo::transport::signals::Signals;
 use tokio::sync::broadcast;
@@ -50,11 +52,8 @@ async fn main() -> anyhow::Result<()> {
         eprintln!("conformance fixtures on http://{}/mcp", http.address());
     }
     let changes = broadcast::channel(16).0;
-    http.serve(Arc::default(), Signals::listen()?, move || Fixtures {
-        changes: changes.clone(),
-        log_level: Arc::default(),
-    })
-    .await?;
+    let fixtures = Fixtures { changes, log_level: Arc::default() };
+    http.serve(Arc::default(), Signals::listen()?, fixtures).await?;
     Ok(())
 }
 
@@ -82,6 +81,16 @@ impl Fixtures {
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, text.into());
             let _ = context.peer.notify_logging_message(message).await;
         }
+    }
+}
+
+impl Backend for Fixtures {
+    fn cancel_call(&self, _: &str, _: CallId) {}
+
+    async fn calls_finished(&self) {}
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::Value::Null
     }
 }
 

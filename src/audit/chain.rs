@@ -1,10 +1,10 @@
 //! How lines are linked. A line holds its number, the hash of the line before it, and at its end the hash of itself up to
-//! there. Whoever changes, removes, adds or moves a line breaks a link.
+//! there. A line that was changed, removed, added or moved breaks a link.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// What stands in the place of a hash before the first line.
+/// Takes the place of a hash before the first line.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 const HASH: &str = ",\"hash\":\"";
 

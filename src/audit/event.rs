@@ -39,6 +39,13 @@ pub enum Event {
     ConfigurationRefused {
         reason: String,
     },
+    /// A person has decided about changes in a draft, on the console. `decision` is `applied` or `discarded`.
+    Draft {
+        project: String,
+        decision: &'static str,
+        changes: usize,
+        by: String,
+    },
     /// A client has called a tool. Long and secret arguments are replaced by their sizes.
     Call {
         arguments: Map<String, Value>,

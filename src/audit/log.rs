@@ -28,12 +28,14 @@ struct Shared {
     redactor: Redactor,
     /// Tells the servers apart that write to one file.
     server: String,
-    /// Why the last attempt to write has failed.
-    failure: Mutex<Option<String>>,
+    /// When an attempt to write has failed last, until the log is said to be written again.
+    failed: Mutex<Option<Instant>>,
 }
 
 /// What is written is on the disk at most this much later.
 const SYNC_WITHIN: Duration = Duration::from_millis(500);
+/// The log is said to be written again when nothing has failed for so long.
+const WELL_AFTER: Duration = Duration::from_secs(5);
 /// How long a server that ends waits for its last lines.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Events that wait for somebody who watches.
@@ -47,7 +49,7 @@ impl Log {
         Self {
             settings,
             directory: directory.to_owned(),
-            shared: Arc::new(Shared { queue, redactor, server, failure: Mutex::default() }),
+            shared: Arc::new(Shared { queue, redactor, server, failed: Mutex::default() }),
             writer: OnceLock::new(),
             live: broadcast::Sender::new(LIVE),
         }
@@ -170,19 +172,20 @@ impl Shared {
         entry.members(&self.server, &self.redactor)
     }
 
-    /// Says once that the log cannot be written, and once that it can be again.
+    /// Says once that the log cannot be written, and once that it can be again. A short line may still fit on a full disk,
+    /// so one success proves nothing.
     fn settle(&self, written: std::io::Result<()>, path: &Path) {
-        let mut failure = self.failure.locked();
+        let mut failed = self.failed.locked();
         match written {
-            Ok(()) if failure.take().is_some() => {
-                tracing::info!(path = %path.display(), "the audit log is written again");
+            Ok(()) => {
+                if failed.take_if(|last| last.elapsed() >= WELL_AFTER).is_some() {
+                    tracing::info!(path = %path.display(), "the audit log is written again");
+                }
             }
-            Ok(()) => {}
             Err(error) => {
-                if failure.is_none() {
+                if failed.replace(Instant::now()).is_none() {
                     tracing::warn!(path = %path.display(), %error, "the audit log cannot be written");
                 }
-                *failure = Some(error.to_string());
             }
         }
     }

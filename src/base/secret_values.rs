@@ -37,7 +37,7 @@ const FIELDS: [&str; 14] = [
     "sig",
 ];
 
-/// Paths of web hooks. Whoever knows the URL can post to it.
+/// Paths of web hooks. Everybody who knows the URL can post to it.
 const HOOKS: [&str; 7] = [
     "hooks.slack.com/",
     "/api/webhooks/",

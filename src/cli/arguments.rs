@@ -183,6 +183,20 @@ pub enum Command {
 impl Command {
     /// Subcommands that start no server and read no configuration of it, so its options mean nothing to them.
     const WITHOUT_SERVER: &[&str] = &["install", "completions", "man"];
+
+    /// Whether it is about servers that run already. They keep their configuration when the file gets a mistake, and people
+    /// must be able to see and answer them meanwhile.
+    pub fn is_about_running_servers(&self) -> bool {
+        matches!(
+            self,
+            Self::Ps { .. }
+                | Self::Watch { .. }
+                | Self::Approve(_)
+                | Self::Revoke { .. }
+                | Self::Console { .. }
+                | Self::Audit(_)
+        )
+    }
 }
 
 pub fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
@@ -219,8 +233,16 @@ pub fn command() -> clap::Command {
         .subcommand_required(false)
         .arg_required_else_help(false)
         .args(server_options::all())
-        .mut_subcommands(|subcommand| {
-            let alone = Command::WITHOUT_SERVER.contains(&subcommand.get_name());
-            if alone { subcommand } else { subcommand.args(server_options::all()) }
+        .mut_subcommands(|subcommand| match subcommand.get_name() {
+            name if Command::WITHOUT_SERVER.contains(&name) => subcommand,
+            "serve" => subcommand.args(server_options::all()),
+            _ => with_server_options(subcommand),
         })
+}
+
+/// The subcommand takes the options of the server too. Its help shows its own options alone.
+fn with_server_options(subcommand: clap::Command) -> clap::Command {
+    let further = "It takes the options of the server too, such as --project-dir and --config: see `testudo --help`.";
+    let help = subcommand.get_after_help().map_or(further.to_owned(), |help| format!("{help}\n\n{further}"));
+    subcommand.after_help(help).args(server_options::all().into_iter().map(|option| option.hide(true)))
 }

@@ -51,6 +51,10 @@ impl Narrator {
                 format!("has read its configuration again: {}", row(&changed.collect::<Vec<_>>().join(", ")))
             }
             "configuration_refused" => format!("refuses the changed configuration: {}", text("reason")),
+            "draft" => {
+                let (count, project) = (number("changes"), text("project"));
+                format!("{} {count} changes of the draft of {project}, by {}", text("decision"), text("by"))
+            }
             "server_end" => "ends".to_owned(),
             "call" => format!("{} {}", text("tool"), arguments(&event["arguments"])),
             "verdict" => {

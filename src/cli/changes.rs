@@ -7,6 +7,7 @@ use anyhow::{Context, bail};
 
 use super::home::changed;
 use super::output::{print, print_error};
+use crate::base::invisible::made_visible;
 use crate::base::protected_names::Names;
 use crate::base::size;
 use crate::config::Config;
@@ -32,7 +33,9 @@ pub fn changes(config: &Config, diff: bool, paths: &[PathBuf]) -> anyhow::Result
 pub fn apply(config: &Config, force: bool, paths: &[PathBuf]) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for (draft, selection) in chosen(config, paths)? {
-        let applied = drafts::apply(&draft, &selection, force)
+        let sides = Sides::open(&draft).context("failed to open the draft")?;
+        let applied = drafts::apply(&draft, &sides, &selection, force)
+            .and_then(|applied| drafts::settle_if_free(&draft, &sides).map(|()| applied))
             .with_context(|| format!("failed to apply the draft of {}", draft.project().display()))?;
         let names = Names::new(&config.sandbox.protect);
         let protected = applied.done.iter().filter(|change| names.protecting(&change.path).is_some());
@@ -42,27 +45,43 @@ pub fn apply(config: &Config, force: bool, paths: &[PathBuf]) -> anyhow::Result<
             continue;
         }
         code = ExitCode::FAILURE;
-        let sides = Sides::open(&draft).context("failed to open the draft")?;
         for refused in &applied.refused {
             print_error(&format!("not applied: {}: {}", shown(&refused.change), refused.reason));
             if refused.conflict {
                 print_error(&drafts::diff(&refused.change, &sides).unwrap_or_default());
-                print_error(&three_ways(&draft, &refused.change.path));
+                print_error(&three_ways(&draft, &refused.change.path, &config.directories.launch_dir));
             }
         }
     }
     Ok(code)
 }
 
-/// What a person can do about a file that both sides have changed.
-fn three_ways(draft: &Draft, path: &Path) -> String {
+/// What a person can do about a file that both sides have changed. They may paste it into a shell.
+fn three_ways(draft: &Draft, path: &Path, launch: &Path) -> String {
     let (original, copy) = (draft.project().join(path), draft.upper().join(path));
-    let (path, original, copy) = (path.display(), original.display(), copy.display());
+    let is_plain = launch == draft.project() && !path.as_os_str().as_encoded_bytes().starts_with(b"-");
+    let (named, committed) = (quoted(if is_plain { path } else { &original }), Path::new("HEAD:./").join(path));
+    let (project, committed) = (quoted(draft.project()), quoted(&committed));
+    let (original, copy) = (quoted(&original), quoted(&copy));
     format!(
-        "  the diff above is from your version to the draft's; choose:\n  the draft's:  testudo apply --force '{path}'\n  \
-         yours:        testudo discard '{path}'\n  both:         git merge-file '{original}' <(git show 'HEAD:./{path}') \
-         '{copy}', then testudo discard '{path}'"
+        "  the diff above is from your version to the draft's; choose:\n  the draft's:  testudo apply --force {named}\n  \
+         yours:        testudo discard {named}\n  both:         git merge-file {original} <(git -C {project} show {committed}) \
+         {copy}, then testudo discard {named}"
     )
+}
+
+/// A name as a shell takes it. Commands choose names, so nothing in one may end the quotes or reach the terminal as it is.
+fn quoted(path: &Path) -> String {
+    let shown = path.to_str().filter(|text| made_visible(text) == **text && !text.contains(['\n', '\t']));
+    if let Some(text) = shown {
+        return format!("'{}'", text.replace('\'', "'\\''"));
+    }
+    let byte = |byte: &u8| match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(*byte)),
+        b' '..=b'~' => char::from(*byte).to_string(),
+        _ => format!("\\x{byte:02x}"),
+    };
+    format!("$'{}'", path.as_os_str().as_encoded_bytes().iter().map(byte).collect::<String>())
 }
 
 /// Drops changes. Exits with 1 if something could not be dropped.
@@ -147,9 +166,28 @@ fn chosen(config: &Config, paths: &[PathBuf]) -> anyhow::Result<Vec<(Draft, Sele
 }
 
 fn shown(change: &Change) -> String {
-    crate::base::invisible::made_visible(&change.path.to_string_lossy())
+    made_visible(&change.path.to_string_lossy())
 }
 
 fn count(number: usize) -> String {
     if number == 1 { "1 change".to_owned() } else { format!("{number} changes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_quotes() {
+        for (name, wanted) in [
+            (&b"a b"[..], "'a b'"),
+            (b"x'; rm -rf ~; '", r"'x'\''; rm -rf ~; '\'''"),
+            (b"n\xff\x1b[31m'", r"$'n\xff\x1b[31m\''"),
+            (b"a\nb\\", r"$'a\x0ab\\'"),
+        ] {
+            assert_eq!(quoted(Path::new(std::ffi::OsStr::from_bytes(name))), wanted);
+        }
+    }
 }

@@ -7,13 +7,13 @@ use std::time::SystemTime;
 use super::output::{print, print_error};
 use crate::base::size;
 use crate::config::Config;
-use crate::exec::{HomeLayer, HomeLayers, TreeSize};
+use crate::exec::{ProjectLayer, ProjectLayers, TreeSize};
 
 /// More entries of a home are summed up.
 const MOST_ENTRIES: usize = 12;
 
 pub fn list(config: &Config) -> anyhow::Result<ExitCode> {
-    let layers = HomeLayers::below(&config.state_dir).all();
+    let layers = ProjectLayers::of_homes(&config.state_dir).all();
     if layers.is_empty() {
         print("no project has a private home yet; a project gets one with its first session\n")?;
     }
@@ -25,7 +25,7 @@ pub fn list(config: &Config) -> anyhow::Result<ExitCode> {
 
 /// Empties the home of the project, or of all projects. One that a session uses is left alone, and the exit code says so.
 pub fn reset(config: &Config, all: bool) -> anyhow::Result<ExitCode> {
-    let layers = HomeLayers::below(&config.state_dir);
+    let layers = ProjectLayers::of_homes(&config.state_dir);
     let chosen = if all { layers.all() } else { vec![layers.find(&project(config))] };
     let mut code = ExitCode::SUCCESS;
     for layer in chosen {
@@ -54,7 +54,7 @@ pub fn size_of(config: &Config) -> String {
 
 /// What the project's own takes on disk.
 pub fn bytes(config: &Config) -> u64 {
-    HomeLayers::below(&config.state_dir).find(&project(config)).size().bytes
+    ProjectLayers::of_homes(&config.state_dir).find(&project(config)).size().bytes
 }
 
 /// Says so if the project's own is nearly as large as it may be.
@@ -74,7 +74,7 @@ fn project(config: &Config) -> std::path::PathBuf {
     project.canonicalize().unwrap_or_else(|_| project.clone())
 }
 
-fn described(layer: &HomeLayer) -> String {
+fn described(layer: &ProjectLayer) -> String {
     let project = layer.project().unwrap_or_default();
     let (entries, whole) = (layer.entries(), layer.size());
     let state = if layer.is_in_use() { "in use".to_owned() } else { changed(layer.changed()) };

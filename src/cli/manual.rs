@@ -7,7 +7,10 @@ use super::output::print;
 
 pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut arguments::command(), "testudo", &mut script);
+    // The help of a subcommand leaves the options of the server out; a shell completes them.
+    let show_all = |subcommand: clap::Command| subcommand.mut_args(|argument| argument.hide(false));
+    let mut command = arguments::command().mut_subcommands(show_all);
+    clap_complete::generate(shell, &mut command, "testudo", &mut script);
     print(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -26,12 +29,12 @@ pub fn page() -> anyhow::Result<ExitCode> {
 }
 
 fn section(subcommand: &clap::Command) -> anyhow::Result<Vec<u8>> {
-    // The options of the server stand on the page once.
-    let short = subcommand.clone().mut_args(|argument| {
-        let is_own = argument.get_help_heading().is_none();
-        if is_own { argument } else { argument.hide(true) }
-    });
-    let man = clap_mangen::Man::new(short);
+    let mut own = subcommand.clone();
+    if own.get_name() == "serve" {
+        // Its options are those of the program, which stand at the top of the page.
+        own = own.mut_args(|argument| argument.hide(true));
+    }
+    let man = clap_mangen::Man::new(own);
     let (mut synopsis, mut options) = (Vec::new(), Vec::new());
     man.render_synopsis_section(&mut synopsis)?;
     man.render_options_section(&mut options)?;

@@ -99,6 +99,12 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode
         {
             return doctor::refused(&error, &file, *json);
         }
+        (Err(error), command)
+            if command.is_about_running_servers() && source.config_file().is_some_and(|file| error.is_in(&file)) =>
+        {
+            print_error(&format!("testudo: {error}\nServers that run keep the configuration that they have."));
+            config::load_without_file(&source)?
+        }
         (Err(error), _) => return Err(error.into()),
     };
     let transport = config.transport;

@@ -44,7 +44,7 @@ fn read_again(server: &Arc<Server>) -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-/// The socket on which people see and decide. A server without one serves all the same.
+/// The socket on which people see and decide. A server without one still serves its clients.
 fn control(server: &Arc<Server>) -> Option<Control> {
     let opened = Control::open(server);
     if let Err(reason) = &opened {

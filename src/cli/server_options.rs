@@ -29,7 +29,7 @@ pub fn all() -> Vec<Arg> {
             }
         }
     });
-    settings.chain([config]).map(|arg| arg.help_heading("Server options")).collect()
+    settings.chain([config]).collect()
 }
 
 /// The flags that were given, with all their values, as [`crate::config::Source`] takes them.

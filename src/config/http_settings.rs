@@ -39,6 +39,9 @@ pub struct HttpSettings {
     /// How long running calls may take to finish when the server shuts down.
     #[serde(deserialize_with = "seconds")]
     pub shutdown_grace: Duration,
+    /// A server that hears of no client for this long ends. Zero means never.
+    #[serde(deserialize_with = "seconds")]
+    pub lease: Duration,
 }
 
 impl HttpSettings {

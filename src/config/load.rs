@@ -3,17 +3,27 @@ use std::path::{Path, PathBuf};
 use super::layers::Layers;
 use super::options::{SETTINGS, TOKEN_VARIABLE};
 use super::written::Written;
-use super::{Config, ConfigError, Directories, FileStamp, Source, Transport};
+use super::{Config, ConfigError, Directories, FileStamp, Listen, Source, Transport};
 use crate::base::{private_directory, random};
 use crate::{files, network, policy, sandbox};
 
 const COMMANDS_WOULD_GET_IN: &str = "the network is on for commands, so a command could connect to this server and give itself permission; let clients show \
      a token (leave --no-auth out, or give --token-file), or keep commands off the network with --network off or hosts";
+const COMMANDS_REACH_SOCKET: &str = "commands can reach this socket, because it is in a directory that they work in or in a temporary one; put it elsewhere, \
+     such as below $XDG_RUNTIME_DIR, or let clients show a token";
 const CANNOT_HOLD: &str = "nothing keeps commands from other hosts with --sandbox off; use another mode of the sandbox";
 
 /// Merges the layers and resolves what they say. See the module for the order.
 pub fn load(source: &Source) -> Result<Config, ConfigError> {
-    let file = source.config_file();
+    load_from(source, source.config_file())
+}
+
+/// For programs that only look at running servers, if the file has a mistake. Where servers are found is not in the file.
+pub fn load_without_file(source: &Source) -> Result<Config, ConfigError> {
+    load_from(source, None)
+}
+
+fn load_from(source: &Source, file: Option<PathBuf>) -> Result<Config, ConfigError> {
     // Before it is read: a change in between is noticed afterwards.
     let file_stamp = file.as_deref().and_then(FileStamp::of);
     let mut layers = Layers::defaults();
@@ -45,8 +55,16 @@ pub fn load(source: &Source) -> Result<Config, ConfigError> {
     if network != network::Mode::Hosts && tables.network.names_hosts() {
         warnings.push(format!("--allow-host and --deny-host have no effect with --network {network}"));
     }
-    if tables.transport == Transport::Http && http.no_auth && sandboxed && network == network::Mode::On {
-        return Err(ConfigError::bad_value("--no-auth", COMMANDS_WOULD_GET_IN));
+    if tables.transport == Transport::Http && http.no_auth && sandboxed {
+        match &http.listen {
+            Listen::Tcp(_) if network == network::Mode::On => {
+                return Err(ConfigError::bad_value("--no-auth", COMMANDS_WOULD_GET_IN));
+            }
+            Listen::Unix(path) if is_within_reach(path, &directories) => {
+                return Err(ConfigError::bad_value("--no-auth", COMMANDS_REACH_SOCKET));
+            }
+            Listen::Tcp(_) | Listen::Unix(_) => {}
+        }
     }
     if tables.transport != Transport::Http {
         warnings.extend(without_effect(source));
@@ -97,6 +115,17 @@ pub fn load_again(source: &Source, former: &Config) -> Result<Config, ConfigErro
         Some(path) if source.config_file().is_none() => Err(ConfigError::Gone { path: path.display().to_string() }),
         _ => load(source),
     }
+}
+
+/// Whether the sandbox lets commands connect to a socket at this path: it keeps them from all others.
+fn is_within_reach(socket: &Path, directories: &Directories) -> bool {
+    let named =
+        [Some(directories.project_dir()), Some(directories.launch_dir.clone()), directories.workspace_dir.clone()];
+    let temporary = [PathBuf::from("/tmp")];
+    let all = named.into_iter().flatten().chain(directories.allow_dirs.iter().cloned()).chain(temporary);
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let place = socket.parent().map(real).unwrap_or_default();
+    all.into_iter().any(|directory| place.starts_with(real(&directory)))
 }
 
 /// An agent can write the project. A configuration file in it would let the agent widen its own rights.

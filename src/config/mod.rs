@@ -37,7 +37,7 @@ pub use error::ConfigError;
 pub use file_stamp::FileStamp;
 pub use http_settings::HttpSettings;
 pub use listen::Listen;
-pub use load::{load, load_again, refuse_inside};
+pub use load::{load, load_again, load_without_file, refuse_inside};
 pub use log_settings::{LogFormat, LogLevel, LogSettings};
 pub use option_kind::OptionKind;
 pub use source::Source;

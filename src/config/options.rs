@@ -55,7 +55,7 @@ pub const SETTINGS: &[Setting] = &[
         variable: "",
         kind: OptionKind::Text,
         value: "FILE",
-        help: "A file with the tokens of several clients, one `NAME TOKEN` per line",
+        help: "A file with the tokens of several clients: one `NAME TOKEN` per line, or just `TOKEN`",
     },
     Setting {
         key: "http.no_auth",
@@ -63,7 +63,15 @@ pub const SETTINGS: &[Setting] = &[
         variable: "",
         kind: OptionKind::Switch,
         value: "",
-        help: "Accept http clients without a token; on a loopback address only, and not with the network on for commands",
+        help: "Accept http clients without a token; on a loopback address with the network off or restricted for commands, or on a socket outside their reach",
+    },
+    Setting {
+        key: "http.lease",
+        flag: "lease",
+        variable: "TESTUDO_LEASE",
+        kind: OptionKind::Number,
+        value: "SECONDS",
+        help: "End the server and all its sessions if no http client has been heard of for so long; 0 means never",
     },
     Setting {
         key: "workdir",

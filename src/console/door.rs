@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use axum::http::{HeaderMap, HeaderValue, header};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::PATH;
 use crate::base::locks::LockExt;
@@ -30,6 +31,9 @@ struct Inner {
 struct Session {
     viewer: Viewer,
     used: Instant,
+    /// Cancelled when the session ends, for whatever reason.
+    over: CancellationToken,
+    _end: DropGuard,
 }
 
 /// How long a link can be used.
@@ -89,7 +93,9 @@ impl Door {
             let oldest = inner.sessions.iter().min_by_key(|(_, session)| session.used).map(|(id, _)| id.clone());
             oldest.map(|oldest| inner.sessions.remove(&oldest));
         }
-        inner.sessions.insert(id.clone(), Session { viewer, used: Instant::now() });
+        let over = CancellationToken::new();
+        let session = Session { viewer, used: Instant::now(), _end: over.clone().drop_guard(), over };
+        inner.sessions.insert(id.clone(), session);
         self.set_cookie(&id, "")
     }
 
@@ -99,6 +105,13 @@ impl Door {
             self.inner.locked().sessions.remove(id);
         }
         self.set_cookie("", "; Max-Age=0")
+    }
+
+    /// Cancelled at the end of the session that this request belongs to. Never cancelled if there is none.
+    pub fn over(&self, headers: &HeaderMap) -> CancellationToken {
+        let inner = self.inner.locked();
+        let session = self.session(headers).and_then(|id| inner.sessions.get(id));
+        session.map(|session| session.over.clone()).unwrap_or_default()
     }
 
     /// Whose session this request belongs to.
@@ -146,8 +159,11 @@ mod tests {
         assert!(cookie.to_str().unwrap().ends_with("; Path=/console; HttpOnly; SameSite=Strict"));
         let headers = sent(&cookie);
         assert_eq!(door.viewer(&headers), Some(Viewer::Owner));
+        let over = door.over(&headers);
+        assert!(!over.is_cancelled());
         assert_eq!(Door::with_links(1).viewer(&headers), None);
         door.leave(&headers);
+        assert!(over.is_cancelled());
         assert_eq!(door.viewer(&headers), None);
         assert_eq!((door.holder("x"), door.is_open()), (None, false), "there are no tokens");
     }

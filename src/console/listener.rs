@@ -3,7 +3,6 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -11,24 +10,16 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 
 use super::{Console, PATH};
-use crate::base::worker_threads;
+use crate::control::connections;
 use crate::exec::{Caller, caller};
 
 pub struct Listener {
     listener: TcpListener,
     address: SocketAddr,
 }
-
-/// How long the head of a request may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
-const MOST_CONNECTIONS: usize = 64;
 
 impl Listener {
     /// Port 0 is any that is free.
@@ -47,21 +38,7 @@ impl Listener {
             .route("/", get(async || Redirect::to(PATH)))
             .merge(console.router())
             .layer(from_fn_with_state(Arc::new(hosts), check_host));
-        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
-            match self.listener.accept().await {
-                Ok((stream, _)) => {
-                    let router = router.clone();
-                    tokio::spawn(async move {
-                        serve(stream, router).await;
-                        drop(place);
-                    });
-                }
-                // For example, no descriptor is free. Other connections may free one.
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
+        connections::serve(self.listener, router, admit).await;
     }
 }
 
@@ -77,21 +54,9 @@ async fn check_host(State(hosts): State<Arc<[String; 2]>>, request: Request, nex
     next.run(request).await
 }
 
-async fn serve(stream: TcpStream, router: Router) {
-    let (Ok(own), Ok(peer)) = (stream.local_addr(), stream.peer_addr()) else { return };
-    // This looks at `/proc`, so it does not belong on a thread of the runtime.
-    let found = worker_threads::run(move || caller::of_person_over_tcp(own, peer)).await.unwrap_or(Caller::Unknown);
-    // A refused connection is told so, and nothing more.
-    let router = if found == Caller::Outside { router } else { Router::new().fallback(refused) };
-    let _ = stream.set_nodelay(true);
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    let _ = connection.await;
-}
-
-async fn refused() -> Response {
-    let text = "the console is for programs of its own user, and not for commands of an agent\n";
-    (StatusCode::FORBIDDEN, [(header::CONNECTION, "close")], text).into_response()
+fn admit((own, peer): (SocketAddr, SocketAddr)) -> Result<(), &'static str> {
+    match caller::of_person_over_tcp(own, peer) {
+        Caller::Outside => Ok(()),
+        _ => Err("the console is for programs of its own user, and not for commands of an agent"),
+    }
 }

@@ -25,6 +25,7 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::config::Tokens;
+use crate::control::drafts::Desk;
 use crate::server::Server;
 use backend::Backend;
 use door::Door;
@@ -39,19 +40,27 @@ pub struct Console {
     backend: Backend,
     door: Door,
     history: History,
+    /// Drafts that no server works on. Only the console of the user shows them.
+    idle_drafts: Option<Desk>,
 }
 
 impl Console {
     /// For all servers of this user, behind a one-time link. `port` is its own.
-    pub fn of_user(control_dirs: Vec<PathBuf>, state_dir: PathBuf, port: u16) -> Arc<Self> {
-        let history = History::new(state_dir, None);
-        Arc::new(Self { backend: Backend::all(control_dirs), door: Door::with_links(port), history })
+    pub fn of_user(control_dirs: Vec<PathBuf>, state_dir: PathBuf, protect: Vec<String>, port: u16) -> Arc<Self> {
+        let history = History::new(state_dir.clone(), None);
+        let idle_drafts = Some(Desk::Idle { state_dir, protect });
+        Arc::new(Self { backend: Backend::all(control_dirs), door: Door::with_links(port), history, idle_drafts })
     }
 
     /// For one server, behind its tokens.
     pub fn of_server(server: Arc<Server>, tokens: Tokens, port: u16) -> Arc<Self> {
         let history = History::new(server.config().state_dir.clone(), Some(server.audit().server().to_owned()));
-        Arc::new(Self { backend: Backend::one(server), door: Door::with_tokens(tokens, port), history })
+        Arc::new(Self {
+            backend: Backend::one(server),
+            door: Door::with_tokens(tokens, port),
+            history,
+            idle_drafts: None,
+        })
     }
 
     pub fn router(self: Arc<Self>) -> Router {

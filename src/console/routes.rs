@@ -1,17 +1,18 @@
 use std::sync::Arc;
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Path, RawQuery, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Router};
+use futures::StreamExt;
 use serde::Deserialize;
 
 use super::{Console, PATH, assets, door, guard, headers};
 use crate::base::worker_threads;
-use crate::control::{Viewer, json, problem};
+use crate::control::{Viewer, drafts, json, problem};
 
 type TheConsole = State<Arc<Console>>;
 type TheViewer = Extension<Viewer>;
@@ -26,8 +27,12 @@ pub fn router(console: Arc<Console>) -> Router {
         .route("/servers/{server}/{*path}", any(ask))
         .route("/events", get(events))
         .route("/history", post(history))
-        .route("/timeline", post(timeline))
-        .layer(from_fn_with_state(console.clone(), guard::check));
+        .route("/timeline", post(timeline));
+    let api = match &console.idle_drafts {
+        Some(desk) => api.nest("/drafts", drafts::router(desk.clone())),
+        None => api,
+    };
+    let api = api.layer(from_fn_with_state(console.clone(), guard::check));
     let pages = Router::new()
         .route("/login", post(log_in))
         .route("/logout", post(log_out))
@@ -96,8 +101,11 @@ async fn servers(State(console): TheConsole, Extension(viewer): TheViewer) -> Re
     json(&console.backend.states(&viewer).await)
 }
 
-async fn events(State(console): TheConsole, Extension(viewer): TheViewer) -> Response {
-    console.backend.events(viewer).await
+/// The stream ends with the session: nobody goes on listening after they have logged out.
+async fn events(State(console): TheConsole, Extension(viewer): TheViewer, headers: HeaderMap) -> Response {
+    let over = console.door.over(&headers);
+    let response = console.backend.events(viewer).await;
+    response.map(|body| Body::from_stream(body.into_data_stream().take_until(over.cancelled_owned())))
 }
 
 async fn ask(

@@ -10,14 +10,17 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Serialize;
 
+use super::drafts::{self, Desk};
 use super::types::{
-    AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, OutputPart, Problem, QuestionState, ServerState,
-    SessionState, State,
+    AnswerRequest, ChoiceState, ClientState, CommandState, EndedTask, HostState, OutputPart, Problem, QuestionState,
+    ServerState, SessionState, State,
 };
-use super::{Viewer, events, output_events, tail, typing};
+use super::{Viewer, events, lines, output_events, tail, typing};
 use crate::base::worker_threads;
 use crate::exec::Streams;
-use crate::server::{Client, Question, RunningCommand, Server, Session, TooLate};
+use crate::server::{
+    Client, CommandOutput, Connections, Question, RunningCommand, SeenHost, Server, Session, TooLate, sandbox_in_words,
+};
 
 /// The most bytes of one part of a stored output.
 const LARGEST_PART: usize = 1 << 20;
@@ -34,12 +37,14 @@ pub fn router(server: Arc<Server>) -> Router {
         .route("/v1/events", get(events::stream))
         .route("/v1/commands/{id}/output", get(output_events::stream))
         .route("/v1/commands/{id}/tail", get(tail::get))
+        .route("/v1/commands/{id}/lines/{stream}", get(lines::get))
         .route("/v1/commands/{id}/input", post(typing::post))
         .route("/v1/commands/{id}/stop", post(stop))
         .route("/v1/clients/{client}/outputs/{id}", get(output))
         .route("/v1/approvals", get(approvals))
         .route("/v1/approvals/{id}/revoke", post(revoke))
-        .with_state(server)
+        .with_state(server.clone())
+        .nest("/v1/drafts", drafts::router(Desk::Server(server)))
 }
 
 pub fn json(value: &impl Serialize) -> Response {
@@ -133,6 +138,11 @@ pub fn visible_command(server: &Server, viewer: &Viewer, id: &str) -> Option<Arc
     server.activity().command(id).filter(|command| viewer.sees(&command.who.principal))
 }
 
+/// What a command prints or has printed, if this viewer may know of it.
+pub fn visible_output(server: &Server, viewer: &Viewer, id: &str) -> Option<Arc<CommandOutput>> {
+    server.activity().output(id).filter(|printed| viewer.sees(&printed.who.principal))
+}
+
 pub fn no_command(id: &str) -> Response {
     problem(StatusCode::NOT_FOUND, format!("no command {id} runs"))
 }
@@ -149,6 +159,7 @@ pub fn state(server: &Server, viewer: &Viewer) -> State {
     let mut clients = server.clients().all();
     clients.retain(|client| viewer.sees(client.principal()));
     clients.sort_by_key(|client| client.number());
+    let found = server.enforcement();
     State {
         server: ServerState {
             id: server.audit().server().to_owned(),
@@ -157,7 +168,8 @@ pub fn state(server: &Server, viewer: &Viewer) -> State {
             transport: format!("{:?}", config.transport).to_ascii_lowercase(),
             project: server.workplace(&[]).project_dir.display().to_string(),
             sandbox: config.sandbox.mode.to_string(),
-            level: server.enforcement().map(|found| found.level.to_string()),
+            sandbox_words: sandbox_in_words(&config, found.as_deref()),
+            level: found.as_ref().map(|found| found.level.to_string()),
             policy: server.gate().policy().lines(),
             configuration_refused: server.configuration_refused(),
         },
@@ -179,6 +191,7 @@ fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientStat
             commands: running.map(|command| command_state(command)).collect(),
             ended: ended.collect(),
             outputs: session.output_ids(),
+            hosts: session.hosts().map(|hosts| host_states(hosts.connections())).unwrap_or_default(),
         }
     };
     ClientState {
@@ -189,6 +202,14 @@ fn client_state(client: &Client, commands: &[Arc<RunningCommand>]) -> ClientStat
     }
 }
 
+fn host_states(connections: &Connections) -> Vec<HostState> {
+    let state = |seen| {
+        let SeenHost { host, port, open, ended, refused, reason, sent, received } = seen;
+        HostState { host, port, open, ended, refused, reason, sent, received }
+    };
+    connections.hosts().into_iter().map(state).collect()
+}
+
 fn command_state(command: &RunningCommand) -> CommandState {
     CommandState {
         id: command.id.clone(),
@@ -196,11 +217,11 @@ fn command_state(command: &RunningCommand) -> CommandState {
         cwd: command.cwd.display().to_string(),
         description: command.description.clone(),
         pid: command.process.pid,
-        milliseconds: command.elapsed(),
+        milliseconds: command.output.elapsed(),
         task: command.task(),
-        terminal: matches!(command.streams, Streams::Terminal { .. }),
+        terminal: matches!(command.output.streams, Streams::Terminal { .. }),
         takes_input: command.input.is_some(),
-        last_line: last_line(&command.streams),
+        last_line: last_line(&command.output.streams),
     }
 }
 

@@ -24,6 +24,8 @@ use crate::server::Server;
 
 /// A reader that has gone is noticed by this at the latest.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// A browser that has lost the stream asks for it again after so many milliseconds.
+const BACK_SOON: &[u8] = b"retry: 1000\n\n";
 /// Events that wait for a slow reader.
 const WAITING: usize = 64;
 
@@ -34,6 +36,7 @@ impl Teller {
     /// The stream, and the response that carries it.
     pub fn new() -> (Self, Response) {
         let (sender, receiver) = mpsc::channel(WAITING);
+        let _ = sender.try_send(Bytes::from_static(BACK_SOON));
         let stream = futures::stream::unfold(receiver, async |mut receiver: mpsc::Receiver<Bytes>| {
             let piece = receiver.recv().await?;
             Some((Ok::<Bytes, Infallible>(piece), receiver))

@@ -2,7 +2,7 @@
 //! `approve` and the console stand on it.
 //!
 //! 1. [`Control`] opens the private socket of a server. It takes connections of the same user only, and none that comes
-//!    from a command of any server's session.
+//!    from a command of any server's session. [`connections`] serves them, and those of the console's port.
 //! 2. [`api`] has the routes, HTTP with JSON; [`events`] those that go on, as server-sent events. [`types`] is what both
 //!    sides speak.
 //!    A [`Viewer`] says what somebody may see of a server; on the private socket it is its owner.
@@ -11,7 +11,10 @@
 //! The room must not know the protocol of agents, and it decides nothing: answers go to [`crate::server::Questions`].
 
 mod api;
+pub mod connections;
+pub mod drafts;
 mod events;
+mod lines;
 mod output_events;
 mod remote;
 pub mod servers;

@@ -11,7 +11,7 @@ use super::api;
 use super::events::Teller;
 use super::types::OutputPiece;
 use crate::exec::{Recording, Streams};
-use crate::server::{RunningCommand, Server};
+use crate::server::{CommandOutput, Server};
 
 /// The most bytes of one event.
 const PIECE: usize = 64 * 1024;
@@ -21,18 +21,17 @@ pub async fn stream(
     Extension(viewer): Extension<Viewer>,
     Path(id): Path<String>,
 ) -> Response {
-    let command = server.activity().recent_command(&id).filter(|command| viewer.sees(&command.who.principal));
-    let Some(command) = command else { return api::no_command(&id) };
+    let Some(printed) = api::visible_output(&server, &viewer, &id) else { return api::no_command(&id) };
     let (teller, response) = Teller::new();
-    tokio::spawn(async move { tell(&command, &teller).await });
+    tokio::spawn(async move { tell(&printed, &teller).await });
     response
 }
 
-async fn tell(command: &RunningCommand, teller: &Teller) {
+async fn tell(printed: &CommandOutput, teller: &Teller) {
     let follow =
-        async |stream: &str, recording: &Recording| Follower::new(stream, recording).follow(command, teller).await;
+        async |stream: &str, recording: &Recording| Follower::new(stream, recording).follow(printed, teller).await;
     let telling = async {
-        match &command.streams {
+        match &printed.streams {
             Streams::Pipes { stdout, stderr } => {
                 tokio::join!(follow("stdout", stdout), follow("stderr", stderr));
             }
@@ -59,15 +58,15 @@ impl<'a> Follower<'a> {
         Self { stream, recording, position: 0, begin: Vec::new() }
     }
 
-    async fn follow(mut self, command: &RunningCommand, teller: &Teller) {
+    async fn follow(mut self, printed: &CommandOutput, teller: &Teller) {
         loop {
-            let (seen, over) = (self.recording.seen(), command.is_over() || self.recording.has_ended());
+            let (seen, over) = (self.recording.seen(), printed.ended().is_some() || self.recording.has_ended());
             if !self.catch_up(teller).await || over {
                 return;
             }
             tokio::select! {
                 () = self.recording.grown(seen) => {}
-                () = command.over() => {}
+                () = printed.over() => {}
             }
         }
     }

@@ -50,6 +50,9 @@ pub struct Events {
 
 /// A server that is busy or stopped must not hold up the others.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// A person waits for these answers, and a draft may have any size.
+const DRAFTS: &str = "/v1/drafts";
+const DRAFT_WITHIN: Duration = Duration::from_secs(600);
 
 impl Remote {
     pub fn new(socket: PathBuf) -> Self {
@@ -99,7 +102,8 @@ impl Remote {
         tokio::spawn(connection);
         let request = Request::builder().method(method).uri(path).header("host", "testudo");
         let request = request.body(Full::new(body)).map_err(|error| RemoteError::Refused(error.to_string()))?;
-        let asked = tokio::time::timeout(ANSWER_WITHIN, sender.send_request(request));
+        let within = if path.starts_with(DRAFTS) { DRAFT_WITHIN } else { ANSWER_WITHIN };
+        let asked = tokio::time::timeout(within, sender.send_request(request));
         Ok(asked.await.map_err(|_| RemoteError::TooSlow)??)
     }
 }

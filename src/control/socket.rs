@@ -1,17 +1,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::{Extension, Router};
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
-use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::Semaphore;
+use axum::Extension;
+use tokio::net::UnixListener;
+use tokio::net::unix::UCred;
 use tokio::task::JoinHandle;
 
-use super::{Viewer, api, servers};
+use super::{Viewer, api, connections, servers};
 use crate::base::{random, worker_threads};
 use crate::exec::{Caller, PrivateSocket, caller};
 use crate::server::Server;
@@ -23,15 +19,12 @@ pub struct Control {
     accepting: JoinHandle<()>,
 }
 
-/// How long the head of a request may take.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
 /// With fewer descriptors than this there is no room for connections.
 const FEWEST_FILES: u64 = 64;
-const MOST_CONNECTIONS: usize = 64;
 
 impl Control {
     /// Opens the socket in the first of the directories in which that is possible. The error says why it is not possible in
-    /// any of them; the server serves all the same.
+    /// any of them; the server serves its clients without it.
     pub fn open(server: &Arc<Server>) -> Result<Self, String> {
         if rustix::process::getrlimit(rustix::process::Resource::Nofile).current.is_some_and(|most| most < FEWEST_FILES)
         {
@@ -42,7 +35,7 @@ impl Control {
         for directory in &server.config().control_dirs {
             match listen(directory) {
                 Ok((listener, file)) => {
-                    let accepting = tokio::spawn(accept(listener, router.clone()));
+                    let accepting = tokio::spawn(connections::serve(listener, router.clone(), admit));
                     let directory = directory.clone();
                     tokio::spawn(worker_threads::run(move || servers::remove_abandoned(&directory)));
                     return Ok(Self { _file: file, accepting });
@@ -83,39 +76,14 @@ fn listen(directory: &Path) -> io::Result<(UnixListener, PrivateSocket)> {
     Ok((UnixListener::from_std(listener)?, file))
 }
 
-async fn accept(listener: UnixListener, router: Router) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let router = router.clone();
-                tokio::spawn(async move {
-                    serve(stream, router).await;
-                    drop(place);
-                });
-            }
-            // For example, no descriptor is free. Other connections may free one.
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
-    }
-}
-
-async fn serve(stream: UnixStream, router: Router) {
-    let Ok(peer) = stream.peer_cred() else { return };
+/// Programs of the same user and of root, and no command of any session.
+fn admit(peer: UCred) -> Result<(), &'static str> {
     let own = rustix::process::geteuid().as_raw();
-    let pid = peer.pid();
-    // This looks at `/proc`, so it does not belong on a thread of the runtime.
-    let found = worker_threads::run(move || caller::of_person(pid)).await.unwrap_or(Caller::Unknown);
-    if (peer.uid() != own && peer.uid() != 0) || found != Caller::Outside {
-        tracing::warn!(uid = peer.uid(), ?pid, caller = ?found, "a connection to the control socket was refused");
-        return;
+    let (uid, pid) = (peer.uid(), peer.pid());
+    let found = caller::of_person(pid);
+    if (uid != own && uid != 0) || found != Caller::Outside {
+        tracing::warn!(uid, ?pid, caller = ?found, "a connection to the control socket was refused");
+        return Err("the control socket is for programs of its own user, and not for commands of an agent");
     }
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection to the control socket failed");
-    }
+    Ok(())
 }

@@ -24,19 +24,25 @@ pub async fn get(
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let command = server.activity().recent_command(&id).filter(|command| viewer.sees(&command.who.principal));
-    let Some(command) = command else { return api::no_command(&id) };
+    let Some(printed) = api::visible_output(&server, &viewer, &id) else { return api::no_command(&id) };
     // Asked first: what comes before the end is then in this answer.
-    let over = command.is_over();
+    let end = printed.ended();
     let from = |name: &str| api::number(query.as_deref(), name).unwrap_or(0);
     let parts = |name: &str, recording: &Recording| part(name, recording, from(name));
-    let (streams, screen) = match &command.streams {
+    let (streams, screen) = match &printed.streams {
         Streams::Pipes { stdout, stderr } => {
             ([parts("stdout", stdout), parts("stderr", stderr)].into_iter().flatten().collect(), None)
         }
         Streams::Terminal { terminal, raw } => (Vec::new(), Some(screen(terminal, raw, from("terminal")))),
     };
-    api::json(&Tail { over, milliseconds: command.elapsed(), streams, screen: screen.flatten() })
+    api::json(&Tail {
+        over: end.is_some(),
+        exit_code: end.and_then(|end| end.exit_code),
+        ended_by: end.and_then(|end| end.ended_by).map(str::to_owned),
+        milliseconds: printed.elapsed(),
+        streams,
+        screen: screen.flatten(),
+    })
 }
 
 /// `None` if there is nothing new.

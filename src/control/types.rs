@@ -19,6 +19,9 @@ pub struct ServerState {
     pub transport: String,
     pub project: String,
     pub sandbox: String,
+    /// What the sandbox means for commands, in a sentence.
+    #[serde(default)]
+    pub sandbox_words: String,
     /// Not known before the first command.
     pub level: Option<String>,
     pub policy: Vec<String>,
@@ -48,6 +51,25 @@ pub struct SessionState {
     pub ended: Vec<EndedTask>,
     /// The ids of stored outputs.
     pub outputs: Vec<String>,
+    /// The hosts that its commands connected to through the proxy; the one that was used last comes first.
+    #[serde(default)]
+    pub hosts: Vec<HostState>,
+}
+
+/// A host that commands have connected to, or wanted to.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct HostState {
+    pub host: String,
+    pub port: u16,
+    /// How many connections are open, have ended, and were refused.
+    pub open: usize,
+    pub ended: u64,
+    pub refused: u64,
+    /// Why the last one was refused or failed.
+    pub reason: Option<String>,
+    /// Bytes to the host and from it.
+    pub sent: u64,
+    pub received: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -128,6 +150,9 @@ pub struct OutputPiece {
 pub struct Tail {
     /// The command has ended, and this is the rest.
     pub over: bool,
+    /// How it has ended: see `process_exit` in the audit log.
+    pub exit_code: Option<i32>,
+    pub ended_by: Option<String>,
     pub milliseconds: u64,
     pub streams: Vec<TailPart>,
     /// For a command in a terminal, if its screen has changed.
@@ -142,6 +167,16 @@ pub struct TailPart {
     /// To be sent with the next request.
     pub next: u64,
     pub text: String,
+}
+
+/// Some lines of a stream as they were printed, with their escape sequences.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Lines {
+    /// The number of the first one. They are counted from 1.
+    pub from: u64,
+    pub lines: Vec<String>,
+    /// How many lines there are by now.
+    pub total: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -159,6 +194,72 @@ pub struct ScreenState {
 pub struct InputRequest {
     pub text: String,
     pub keys: Vec<String>,
+}
+
+/// A draft that the server works on, and what differs in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct DraftState {
+    pub key: String,
+    pub project: String,
+    pub bytes: u64,
+    pub changes: Vec<ChangeState>,
+    /// So many further changes are not in the list.
+    pub left_out: usize,
+    /// Programs outside the sandbox run or trust these.
+    pub protected: Vec<ChangeState>,
+    pub sums: Vec<SumState>,
+}
+
+/// A path at which the draft differs. `key` names it in requests; what is to be read has nothing invisible in it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ChangeState {
+    pub key: String,
+    pub path: String,
+    /// Where a renamed file was.
+    pub from: Option<String>,
+    pub from_key: Option<String>,
+    pub what: &'static str,
+    pub more: String,
+    /// The person has changed the original meanwhile.
+    pub conflict: bool,
+}
+
+/// What git keeps, or what it ignores, as one line.
+#[derive(Clone, Debug, Serialize)]
+pub struct SumState {
+    pub key: String,
+    pub kind: &'static str,
+    pub path: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct DiffText {
+    pub text: String,
+}
+
+/// The body of a request that applies or discards.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DecisionRequest {
+    /// The keys of changes. Without them, everything.
+    pub paths: Option<Vec<String>>,
+    /// To overwrite what the person has changed meanwhile.
+    pub force: bool,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct Decided {
+    pub done: usize,
+    pub refused: Vec<NotDecided>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub struct NotDecided {
+    pub key: String,
+    pub path: String,
+    pub reason: String,
+    pub conflict: bool,
 }
 
 /// The body of every answer that is not 2xx.

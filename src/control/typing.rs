@@ -28,7 +28,7 @@ pub async fn post(
     let Some(input) = &command.input else {
         return problem(StatusCode::CONFLICT, format!("the input of {id} is not open"));
     };
-    let typing = match Typing::new(&request.text, &request.keys, &command.streams) {
+    let typing = match Typing::new(&request.text, &request.keys, &command.output.streams) {
         Ok(typing) => typing,
         Err(error) => return problem(StatusCode::BAD_REQUEST, error.to_string()),
     };

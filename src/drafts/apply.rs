@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::changes::{Sides, differences};
 use super::facts::Facts;
-use super::renames::parent_of;
+use super::parents::{Parents, parent_of};
 use super::transfer::{NotPlaced, Transfer};
 use super::walk::{self, Side};
 use super::{Change, Draft, Selection, baseline, settle};
@@ -34,14 +34,13 @@ pub struct Refused {
 }
 
 /// Takes the selected changes over into the person's files. `force` overwrites what the person has changed meanwhile.
-pub fn apply(draft: &Draft, selection: &Selection, force: bool) -> io::Result<Applied> {
+pub fn apply(draft: &Draft, sides: &Sides, selection: &Selection, force: bool) -> io::Result<Applied> {
     let _alone = alone(draft)?;
-    let sides = Sides::open(draft)?;
     let mut transfer = Transfer::into(sides.lower.try_clone()?, STAGING)?;
-    let changes = differences(draft, &sides)?;
+    let changes = differences(draft, sides)?;
     let needed = parents(&changes, selection);
     let wanted = |change: &&Change| selection.has(&change.path) || needed.contains(&change.path);
-    let mut applied = Applied::default();
+    let (mut applied, mut sources) = (Applied::default(), Parents::new(sides.upper.as_fd()));
     let (places, removals): (Vec<&Change>, Vec<&Change>) =
         changes.iter().filter(wanted).partition(|change| change.draft.is_some());
     // What replaces something comes before what only goes, so that a renamed file is never gone.
@@ -50,19 +49,18 @@ pub fn apply(draft: &Draft, selection: &Selection, force: bool) -> io::Result<Ap
             applied.refuse(change, None);
             continue;
         }
-        match carry(&mut transfer, &sides, change) {
+        match carry(&mut transfer, &mut sources, change) {
             Ok(()) => applied.done.push(change.clone()),
             Err(why) => applied.refuse(change, Some(why)),
         }
     }
-    directories(&mut transfer, draft, &sides, selection, &applied)?;
+    directories(&mut transfer, draft, sides, selection, &applied)?;
     let mut now = Vec::new();
     for change in &applied.done {
         now.push((change.path.clone(), transfer.facts(&change.path)?));
     }
     transfer.finish()?;
     baseline::renew(draft, &now, true)?;
-    settle_if_free(draft, &sides)?;
     Ok(applied)
 }
 
@@ -87,16 +85,14 @@ fn parents(changes: &[Change], selection: &Selection) -> HashSet<PathBuf> {
         .collect()
 }
 
-fn carry(transfer: &mut Transfer, sides: &Sides, change: &Change) -> Result<(), NotPlaced> {
+fn carry(transfer: &mut Transfer, sources: &mut Parents<'_>, change: &Change) -> Result<(), NotPlaced> {
     match (change.draft, &change.original) {
         (None, Some(original)) => transfer.remove(&change.path, original),
         // Its mode and the like are set when all is in place.
         (Some(draft), Some(original)) if draft.is_directory() && original.is_directory() => Ok(()),
         (Some(facts), original) => {
-            let (directory, _) =
-                parent_of(sides.upper.as_fd(), &change.path).ok_or(io::Error::from(io::ErrorKind::NotFound))?;
-            let side = Side { directory: directory.as_fd(), facts };
-            transfer.place(&change.path, side, original.as_ref())
+            let directory = sources.of(&change.path).ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+            transfer.place(&change.path, Side { directory, facts }, original.as_ref())
         }
         (None, None) => Ok(()),
     }
@@ -111,6 +107,7 @@ fn directories(
     selection: &Selection,
     applied: &Applied,
 ) -> io::Result<()> {
+    let done: HashSet<&Path> = applied.done.iter().map(|change| &*change.path).collect();
     let refused: HashSet<&Path> = applied.refused.iter().map(|refused| &*refused.change.path).collect();
     let touched: HashSet<&Path> =
         applied.done.iter().flat_map(|change| [Some(&*change.path), change.path.parent()]).flatten().collect();
@@ -128,7 +125,7 @@ fn directories(
             {
                 facts.mode = lower.facts.mode;
             }
-            if !selection.has(entry.path) && !applied.done.iter().any(|change| change.path == entry.path) {
+            if !selection.has(entry.path) && !done.contains(entry.path) {
                 facts.mode = lower.facts.mode;
             }
             found.push((entry.path.to_owned(), facts));
@@ -149,8 +146,9 @@ fn directories(
     Ok(())
 }
 
-/// While nobody has the draft mounted, what was applied can leave it. Otherwise the next server does that.
-fn settle_if_free(draft: &Draft, sides: &Sides) -> io::Result<()> {
+/// While nobody has the draft mounted, what was applied can leave it. Otherwise the next server does that. Not for a server
+/// that has it mounted.
+pub fn settle_if_free(draft: &Draft, sides: &Sides) -> io::Result<()> {
     if let Some(lease) = draft.lease()?
         && lease.namespaces()?.is_empty()
     {

@@ -19,7 +19,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{FlockOperation, flock};
 
 use super::facts::{Facts, Time};
-use super::renames::facts_of;
+use super::parents::facts_of;
 use super::walk::{self, Entry};
 use super::{Draft, transfer};
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::baseline::{self, Original};
 use super::compare::{Difference, compare, target};
 use super::facts::Facts;
-use super::renames::{self, facts_of};
+use super::parents::facts_of;
+use super::renames;
 use super::walk::{self, Entry};
 use super::{Draft, transfer};
 

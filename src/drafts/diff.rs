@@ -10,7 +10,7 @@ use similar::TextDiff;
 use super::Change;
 use super::changes::Sides;
 use super::facts::{Facts, open_file};
-use super::renames::parent_of;
+use super::parents::parent_of;
 use super::text::{line, name};
 use crate::base::invisible::made_visible;
 use crate::base::size;

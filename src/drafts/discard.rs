@@ -3,7 +3,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use super::changes::{Sides, differences};
-use super::renames::parent_of;
+use super::parents::parent_of;
 use super::transfer::{self, NotPlaced, Transfer};
 use super::walk::{self, Side};
 use super::{Change, Draft, DraftError, Selection, settle};
@@ -25,11 +25,6 @@ pub struct Discarded {
 pub fn discard(draft: &Draft, selection: &Selection) -> Result<Discarded, DraftError> {
     let error = |error: io::Error| DraftError::NotKept { project: draft.project().display().to_string(), error };
     let sides = Sides::open(draft).map_err(error)?;
-    let changes: Vec<Change> = differences(draft, &sides).map_err(error)?;
-    let changes: Vec<Change> = changes.into_iter().filter(|change| selection.has(&change.path)).collect();
-    if selection.is_everything() && !draft.is_in_use() && draft.remove().map_err(error)? {
-        return Ok(Discarded { done: changes, refused: Vec::new() });
-    }
     let lease = draft.lease().map_err(error)?;
     let lease = lease.ok_or_else(|| DraftError::Taken {
         project: draft.project().display().to_string(),
@@ -37,19 +32,33 @@ pub fn discard(draft: &Draft, selection: &Selection) -> Result<Discarded, DraftE
     })?;
     let refused = |failure| DraftError::Refused { project: draft.project().display().to_string(), failure };
     let namespaces = lease.namespaces().map_err(error)?;
-    let is_ours = namespaces.is_empty();
     if let [users, mounts] = &namespaces[..] {
         draft::join(users, mounts).map_err(refused)?;
-    } else {
-        draft::separate().map_err(refused)?;
-        draft::mount(draft.project(), draft.directory()).map_err(refused)?;
+        return discard_mounted(draft, &sides, selection).map_err(error);
     }
+    if selection.is_everything() {
+        let done = differences(draft, &sides).map_err(error)?;
+        drop(lease);
+        if draft.remove().map_err(error)? {
+            return Ok(Discarded { done, refused: Vec::new() });
+        }
+        // A server has come just now.
+        return discard(draft, selection);
+    }
+    draft::separate().map_err(refused)?;
+    draft::mount(draft.project(), draft.directory()).map_err(refused)?;
+    let discarded = discard_mounted(draft, &sides, selection).map_err(error)?;
+    draft::unmount(draft.project()).map_err(error)?;
+    settle::settle(draft, &sides.lower).map_err(error)?;
+    Ok(discarded)
+}
+
+/// The same in a process for which the project's path leads to the draft.
+pub fn discard_mounted(draft: &Draft, sides: &Sides, selection: &Selection) -> io::Result<Discarded> {
+    let changes = differences(draft, sides)?;
+    let changes = changes.into_iter().filter(|change| selection.has(&change.path)).collect();
     let mut discarded = Discarded::default();
-    take_back(draft.project(), &sides, changes, &mut discarded).map_err(error)?;
-    if is_ours {
-        draft::unmount(draft.project()).map_err(error)?;
-        settle::settle(draft, &sides.lower).map_err(error)?;
-    }
+    take_back(draft.project(), sides, changes, &mut discarded)?;
     Ok(discarded)
 }
 

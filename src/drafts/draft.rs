@@ -5,22 +5,22 @@ use std::time::SystemTime;
 
 use super::facts::Facts;
 use super::{baseline, transfer};
-use crate::exec::{HomeLayer, HomeLayers, HomeLease, TreeSize};
+use crate::exec::{LayerLease, ProjectLayer, ProjectLayers, TreeSize};
 
 /// All drafts of this user.
 #[derive(Clone, Debug)]
-pub struct Drafts(HomeLayers);
+pub struct Drafts(ProjectLayers);
 
 /// The draft of one directory.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    layer: HomeLayer,
+    layer: ProjectLayer,
     project: PathBuf,
 }
 
 impl Drafts {
     pub fn below(state_dir: &Path) -> Self {
-        Self(HomeLayers::of_drafts(state_dir))
+        Self(ProjectLayers::of_drafts(state_dir))
     }
 
     /// The draft of a directory, which is made if there is none. The path has no symbolic links.
@@ -38,7 +38,7 @@ impl Drafts {
 
     /// Every draft, by project.
     pub fn all(&self) -> Vec<Draft> {
-        let known = |layer: HomeLayer| Some(Draft { project: layer.project()?, layer });
+        let known = |layer: ProjectLayer| Some(Draft { project: layer.project()?, layer });
         self.0.all().into_iter().filter_map(known).collect()
     }
 
@@ -88,8 +88,13 @@ impl Draft {
     }
 
     /// The right to mount it, or to use the mount of another server. `None` if that cannot be shared.
-    pub fn lease(&self) -> io::Result<Option<HomeLease>> {
-        HomeLease::take(&self.layer, 0)
+    pub fn lease(&self) -> io::Result<Option<LayerLease>> {
+        LayerLease::take(&self.layer, 0)
+    }
+
+    /// Tells it from the other drafts of this user.
+    pub fn key(&self) -> String {
+        self.directory().file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
     /// Removes it with all that is in it. Returns `false`, and removes nothing, while a server has it mounted.
@@ -115,6 +120,11 @@ impl Selection {
             relative(&whole).or_else(|| relative(&real?)).ok_or_else(|| path.clone())
         };
         typed.iter().map(inside).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// From paths as they are in the project.
+    pub fn of(paths: Vec<PathBuf>) -> Self {
+        Self(paths)
     }
 
     pub fn is_everything(&self) -> bool {

@@ -1,54 +1,62 @@
-//! Pairs what was deleted with what was added and has the same content. An overlay keeps no record of renames: `mv` of a
-//! directory that comes from the layer below copies it.
+//! Pairs what was deleted with what was added and has the same content. An overlay keeps no record of renames.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use super::Change;
 use super::changes::Sides;
 use super::compare::same_content;
-use super::facts::Facts;
+use super::facts::{Facts, open_file};
+use super::parents::parent_of;
 use super::walk::{self, Side};
 
-/// More than this is not compared; it is shown as deleted and added.
+/// Larger trees are not compared; they are shown as deleted and added.
 const MOST_FILES: usize = 20_000;
+/// So much is read at most, for all changes together.
 const MOST_BYTES: u64 = 256 << 20;
 
+/// What two sides of a rename have in common.
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+enum Sign {
+    File {
+        size: u64,
+        beginning: u64,
+    },
+    /// Of the names and sizes of all that is in it.
+    Directory(u64),
+}
+
 pub fn find(changes: &mut [Change], sides: &Sides) -> io::Result<()> {
-    let added = |change: &Change| change.original.is_none() && change.draft.is_some();
+    let is_added = |change: &Change| change.original.is_none() && change.draft.is_some();
     let deleted: Vec<usize> = (0..changes.len()).filter(|index| changes[*index].draft.is_none()).collect();
-    if deleted.is_empty() || !changes.iter().any(added) {
+    // Nothing is opened unless its kind and size were seen on the other side.
+    let wanted: HashSet<(bool, u64)> = deleted.iter().filter_map(|index| kind(changes[*index].original)).collect();
+    let mut candidates: HashMap<Sign, Vec<usize>> = HashMap::new();
+    for (index, change) in changes.iter().enumerate().filter(|(_, change)| is_added(change)) {
+        if kind(change.draft).is_some_and(|kind| wanted.contains(&kind))
+            && let Some(sign) = sign(&sides.upper, &change.path, change.draft)?
+        {
+            candidates.entry(sign).or_default().push(index);
+        }
+    }
+    if candidates.is_empty() {
         return Ok(());
     }
     let mut budget = MOST_BYTES;
-    // By kind and size; a directory's size says nothing.
-    let mut candidates: HashMap<(bool, u64), Vec<usize>> = HashMap::new();
-    for (index, change) in changes.iter().enumerate().filter(|(_, change)| added(change)) {
-        if let Some(facts) = change.draft.filter(|facts| facts.is_directory() || (facts.is_file() && facts.size > 0)) {
-            candidates.entry(key(&facts)).or_default().push(index);
-        }
-    }
     for gone in deleted {
-        let Some(old) = changes[gone].original else { continue };
-        let Some(possible) = candidates.get_mut(&key(&old)) else { continue };
+        let Some(sign) = sign(&sides.lower, &changes[gone].path, changes[gone].original)? else { continue };
+        let Some(possible) = candidates.get_mut(&sign) else { continue };
         // The same name first: a move is more likely than a copy under another name.
-        let name = changes[gone].path.file_name().map(OsStr::to_owned);
-        possible.sort_by_key(|index| changes[*index].path.file_name() != name.as_deref());
-        let mut found = None;
-        for (position, index) in possible.iter().enumerate() {
-            let paths = (&*changes[*index].path, &*changes[gone].path);
-            if changes[*index].renamed_from.is_none() && same(sides, paths, &mut budget)? {
-                found = Some(position);
-                break;
-            }
-        }
-        if let Some(position) = found {
-            let index = possible.swap_remove(position);
+        let name = changes[gone].path.file_name();
+        let position = possible.iter().position(|index| changes[*index].path.file_name() == name).unwrap_or(0);
+        let Some(index) = possible.get(position).copied() else { continue };
+        if same(sides, &changes[index].path, &changes[gone].path, &mut budget)? {
+            possible.swap_remove(position);
             changes[index].renamed_from = Some(changes[gone].path.clone());
             changes[gone].renamed_away = true;
         }
@@ -56,12 +64,36 @@ pub fn find(changes: &mut [Change], sides: &Sides) -> io::Result<()> {
     Ok(())
 }
 
-fn key(facts: &Facts) -> (bool, u64) {
-    (facts.is_directory(), if facts.is_directory() { 0 } else { facts.size })
+/// Whether it is a directory, and the size of a file. `None` for what is never taken for renamed.
+fn kind(facts: Option<Facts>) -> Option<(bool, u64)> {
+    let facts = facts.filter(|facts| facts.is_directory() || (facts.is_file() && facts.size > 0))?;
+    Some((facts.is_directory(), if facts.is_directory() { 0 } else { facts.size }))
 }
 
-fn same(sides: &Sides, (new, old): (&Path, &Path), budget: &mut u64) -> io::Result<bool> {
-    let (Some((above, new_name)), Some((below, old_name))) = (parent(&sides.upper, new), parent(&sides.lower, old))
+fn sign(root: &OwnedFd, path: &Path, facts: Option<Facts>) -> io::Result<Option<Sign>> {
+    const BEGINNING: u64 = 4096;
+    let (Some(facts), Some((directory, name))) = (facts, parent_of(root.as_fd(), path)) else { return Ok(None) };
+    let mut hasher = DefaultHasher::new();
+    if facts.is_directory() {
+        let Some(files) = files(Side { directory: directory.as_fd(), facts }, &name)? else { return Ok(None) };
+        files.hash(&mut hasher);
+        return Ok((!files.is_empty()).then(|| Sign::Directory(hasher.finish())));
+    }
+    if !facts.is_file() || facts.size == 0 {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    match open_file(&directory, &name) {
+        Ok(file) => File::from(file).take(BEGINNING).read_to_end(&mut bytes)?,
+        Err(_) => return Ok(None),
+    };
+    bytes.hash(&mut hasher);
+    Ok(Some(Sign::File { size: facts.size, beginning: hasher.finish() }))
+}
+
+fn same(sides: &Sides, new: &Path, old: &Path, budget: &mut u64) -> io::Result<bool> {
+    let (Some((above, new_name)), Some((below, old_name))) =
+        (parent_of(sides.upper.as_fd(), new), parent_of(sides.lower.as_fd(), old))
     else {
         return Ok(false);
     };
@@ -72,10 +104,10 @@ fn same(sides: &Sides, (new, old): (&Path, &Path), budget: &mut u64) -> io::Resu
         return same_file(&new_name, new, &old_name, old, budget);
     }
     let (Some(new_files), Some(old_files)) = (files(new, &new_name)?, files(old, &old_name)?) else { return Ok(false) };
-    if new_files.is_empty() || new_files != old_files {
+    if new_files != old_files {
         return Ok(false);
     }
-    for path in new_files.iter().filter(|(_, (kind, _))| *kind == Kind::File).map(|(path, _)| path) {
+    for path in new_files.iter().filter(|(_, size)| size.is_some()).map(|(path, _)| path) {
         let opened = parent_of(above.as_fd(), &Path::new(&new_name).join(path))
             .zip(parent_of(below.as_fd(), &Path::new(&old_name).join(path)));
         let Some(((new, new_name), (old, old_name))) = opened else { return Ok(false) };
@@ -94,41 +126,14 @@ fn same_file(new_name: &OsStr, new: Side<'_>, old_name: &OsStr, old: Side<'_>, b
     same_content(new_name, new, old_name, old)
 }
 
-#[derive(Eq, PartialEq)]
-enum Kind {
-    File,
-    Other,
-}
-
-/// What is below a directory, with sizes. `None` if that is too much.
-fn files(side: Side<'_>, name: &OsStr) -> io::Result<Option<BTreeMap<PathBuf, (Kind, u64)>>> {
+/// What is below a directory, files with their sizes. `None` if that is too much.
+fn files(side: Side<'_>, name: &OsString) -> io::Result<Option<BTreeMap<PathBuf, Option<u64>>>> {
     let mut found = BTreeMap::new();
     walk::tree(side.directory, name, Path::new(""), &mut |inner, path| {
-        let is_file = inner.facts.kind == FileType::RegularFile;
-        let kind = if is_file { Kind::File } else { Kind::Other };
         if found.len() <= MOST_FILES {
-            found.insert(path.to_owned(), (kind, if is_file { inner.facts.size } else { 0 }));
+            found.insert(path.to_owned(), inner.facts.is_file().then_some(inner.facts.size));
         }
         Ok(())
     })?;
     Ok(Some(found).filter(|found| found.len() <= MOST_FILES))
-}
-
-fn parent(root: &OwnedFd, path: &Path) -> Option<(OwnedFd, OsString)> {
-    parent_of(root.as_fd(), path)
-}
-
-/// Opens the directory that a path is in. Follows no link.
-pub fn parent_of(root: std::os::fd::BorrowedFd<'_>, path: &Path) -> Option<(OwnedFd, OsString)> {
-    let name = path.file_name()?.to_owned();
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Some((rustix::fs::openat2(root, above, flags, Mode::empty(), resolve).ok()?, name))
-}
-
-/// What is at a path.
-pub fn facts_of(root: std::os::fd::BorrowedFd<'_>, path: &Path) -> Option<Facts> {
-    let (directory, name) = parent_of(root, path)?;
-    Facts::of(&directory, &name).ok().flatten()
 }

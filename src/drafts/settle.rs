@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, mknodat};
@@ -8,10 +9,11 @@ use rustix::io::Errno;
 
 use super::changes::{Sides, differences};
 use super::facts::{self, Directory};
-use super::renames::parent_of;
+use super::parents::parent_of;
 use super::transfer::{self, remove_all};
 use super::walk;
 use super::{Draft, baseline};
+use crate::sandbox::draft::MOVING;
 
 /// Removes from the upper layer what is the same in the person's files: it was applied, or taken back. Nobody may have the
 /// draft mounted.
@@ -28,6 +30,10 @@ pub fn settle(draft: &Draft, lower: &OwnedFd) -> io::Result<()> {
                 break;
             }
         }
+    }
+    if !walk::names_of(&sides.upper)?.is_empty() {
+        // What was applied has to be on the disk before the draft's copy of it goes.
+        rustix::fs::syncfs(lower)?;
     }
     prune(&sides.upper, Path::new(""), &needed)?;
     baseline::forget_applied(draft)
@@ -46,7 +52,9 @@ fn make_visible(sides: &Sides, path: &Path) -> io::Result<()> {
 fn prune(directory: &OwnedFd, path: &Path, needed: &HashSet<PathBuf>) -> io::Result<()> {
     for name in walk::names_of(directory)? {
         let path = path.join(&name);
-        if !needed.contains(&path) {
+        // The supervisor was killed while it moved a directory. All that is in it has its old name as well.
+        let is_left = name.as_bytes().starts_with(MOVING.as_bytes());
+        if is_left || !needed.contains(&path) {
             remove_all(directory.as_fd(), &name)?;
             continue;
         }

@@ -10,7 +10,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::changes::Sides;
 use super::facts::{Facts, open_file};
-use super::renames::{facts_of, parent_of};
+use super::parents::{facts_of, parent_of};
 use super::{Change, Selection};
 use crate::base::protected_names::Names;
 

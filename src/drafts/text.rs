@@ -1,5 +1,6 @@
 //! The list of changes, for people. Names come from commands, so whatever a terminal would act on is made visible.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::summary::{Grouping, Sum};
@@ -11,8 +12,7 @@ use crate::base::size;
 pub fn overview(draft: &Draft, grouping: &Grouping<'_>) -> String {
     let project = name(draft.project());
     let mut text = String::new();
-    let shown = |change: &&&Change| !is_told_by_another(change, grouping);
-    for change in grouping.single.iter().filter(shown) {
+    for change in shown_singly(grouping) {
         text.push_str(&line(change));
     }
     for (path, sum) in &grouping.git {
@@ -41,14 +41,15 @@ pub fn overview(draft: &Draft, grouping: &Grouping<'_>) -> String {
     text
 }
 
-/// A renamed directory tells of all that is in it.
-fn is_told_by_another(change: &Change, grouping: &Grouping<'_>) -> bool {
-    let moved = |above: &Path| {
-        grouping.single.iter().any(|other| {
-            other.renamed_from.is_some() && other.path == above && other.draft.is_some_and(|draft| draft.is_directory())
-        })
-    };
-    change.renamed_away || (change.original.is_none() && change.path.ancestors().skip(1).any(moved))
+/// The changes that have a line of their own. A renamed directory tells of all that is in it, and an
+/// addition of the deletion that it is the other side of.
+pub fn shown_singly<'a>(grouping: &'a Grouping<'a>) -> impl Iterator<Item = &'a Change> {
+    let is_moved = |change: &&&Change| change.renamed_from.is_some() && is_directory(change);
+    let moved: HashSet<&Path> = grouping.single.iter().filter(is_moved).map(|change| &*change.path).collect();
+    grouping.single.iter().copied().filter(move |change| {
+        let told = change.original.is_none() && change.path.ancestors().skip(1).any(|above| moved.contains(above));
+        !change.renamed_away && !told
+    })
 }
 
 /// One change on one line.
@@ -130,7 +131,7 @@ pub fn name(path: &Path) -> String {
 }
 
 impl Sum {
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let parts = [("added", self.added), ("changed", self.changed), ("deleted", self.deleted)];
         let parts: Vec<String> =
             parts.iter().filter(|(_, count)| *count > 0).map(|(word, count)| format!("{count} {word}")).collect();

@@ -2,6 +2,7 @@
 //! (`discard`). Each file is made complete in a staging directory first, with its mode, owner, times and attributes. Then one
 //! rename puts it in its place. A crash at any instant leaves the old file or the new one.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -30,6 +31,8 @@ pub struct Transfer {
     replaced: HashMap<u64, (PathBuf, Facts)>,
     /// Directories that had to be made writable, with their modes.
     opened: Vec<(PathBuf, u32)>,
+    /// Until a file could not share its blocks with a copy.
+    shares_blocks: Cell<bool>,
 }
 
 /// Why a file was not carried over.
@@ -58,7 +61,17 @@ impl Transfer {
         rustix::fs::mkdirat(&root, &*staging_name, Mode::RWXU)?;
         let staging = Directory::open(&root, &staging_name)?.stay_open()?;
         let (placed, replaced, opened) = (HashMap::new(), HashMap::new(), Vec::new());
-        Ok(Self { root, staging, staging_name, number: 0, parent: None, placed, replaced, opened })
+        Ok(Self {
+            root,
+            staging,
+            staging_name,
+            number: 0,
+            parent: None,
+            placed,
+            replaced,
+            opened,
+            shares_blocks: Cell::new(true),
+        })
     }
 
     /// What stands at a path now.
@@ -149,8 +162,7 @@ impl Transfer {
                 rustix::fs::fchmod(&directory, Mode::from_raw_mode(mode))?;
             }
         }
-        // Once, not for every file: the draft keeps everything until it is settled, so a crash of the machine loses nothing.
-        let _ = rustix::fs::syncfs(&self.root);
+        // Nothing waits for the disk: the draft keeps everything until it is settled, so a crash of the machine loses nothing.
         Ok(())
     }
 
@@ -255,7 +267,7 @@ impl Transfer {
             let before = Facts::of_descriptor(&source)?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let mut copy = File::from(rustix::fs::openat(&self.staging, staged, flags, Mode::RUSR | Mode::WUSR)?);
-            copy_bytes(&mut source, &mut copy, &before)?;
+            self.copy_bytes(&mut source, &mut copy, &before)?;
             if Facts::of_descriptor(&source)?.is_untouched(&before) {
                 copy_attributes(&source, &copy, &before)?;
                 return Ok(());
@@ -264,7 +276,33 @@ impl Transfer {
         rustix::fs::unlinkat(&self.staging, staged, AtFlags::empty())?;
         Err(NotPlaced::Restless)
     }
+
+    /// Shares the blocks where the file system can. Holes stay holes.
+    fn copy_bytes(&self, source: &mut File, copy: &mut File, facts: &Facts) -> io::Result<()> {
+        if facts.size == 0 {
+            return Ok(());
+        }
+        if self.shares_blocks.get() {
+            if rustix::fs::ioctl_ficlone(&*copy, &*source).is_ok() {
+                return Ok(());
+            }
+            self.shares_blocks.set(false);
+        }
+        if facts.stored < facts.size {
+            return copy_with_holes(source, copy, facts);
+        }
+        if facts.size <= SMALL {
+            // One byte more, so that a file that has grown shows.
+            let mut bytes = Vec::with_capacity(usize::try_from(facts.size).unwrap_or(0) + 1);
+            source.take(SMALL + 1).read_to_end(&mut bytes)?;
+            return copy.write_all(&bytes);
+        }
+        io::copy(source, copy).map(drop)
+    }
 }
+
+/// A file of this size is read as a whole.
+const SMALL: u64 = 256 << 10;
 
 /// Opens a directory by its path, as the root of a tree.
 pub fn open_directory(path: &Path) -> io::Result<OwnedFd> {
@@ -298,15 +336,7 @@ fn own(change: impl Fn(Option<Uid>, Option<Gid>) -> rustix::io::Result<()>, fact
     change(Some(owner), Some(group)).or_else(|_| change(None, Some(group)))
 }
 
-/// Shares the blocks where the file system can. Holes stay holes.
-fn copy_bytes(source: &mut File, copy: &mut File, facts: &Facts) -> io::Result<()> {
-    if facts.size == 0 || rustix::fs::ioctl_ficlone(&*copy, &*source).is_ok() {
-        return Ok(());
-    }
-    if facts.stored >= facts.size {
-        io::copy(source, copy)?;
-        return Ok(());
-    }
+fn copy_with_holes(source: &mut File, copy: &mut File, facts: &Facts) -> io::Result<()> {
     let mut at = 0;
     while let Ok(data) = rustix::fs::seek(&*source, rustix::fs::SeekFrom::Data(at)) {
         let hole = rustix::fs::seek(&*source, rustix::fs::SeekFrom::Hole(data))?;

@@ -1,12 +1,14 @@
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{Draft, Drafts, baseline, settle, transfer};
+use super::{Draft, Drafts, Sides, baseline, settle, transfer};
 use crate::base::locks::LockExt;
-use crate::exec::HomeLease;
+use crate::exec::LayerLease;
+use crate::exec::caller::lookout;
 use crate::sandbox::{Failure, Level};
 use crate::sandbox::{draft, obstacles};
 
@@ -26,7 +28,7 @@ struct Covered {
     /// The person's own directory. `None` if another server had covered it before we could open it; that server looks.
     lower: Option<OwnedFd>,
     /// While it lives, nobody mounts the draft a second time.
-    _lease: HomeLease,
+    _lease: LayerLease,
 }
 
 #[derive(Debug)]
@@ -97,6 +99,9 @@ impl Work {
             namespaces.extend(pair(found).map(|pair| (draft.project().to_owned(), pair)));
         }
         let here = std::env::current_dir().ok();
+        if !draft::may_mount() {
+            lookout::leave_behind().map_err(|error| not_kept(&work.state_dir, error))?;
+        }
         match &namespaces[..] {
             [] => draft::separate().map_err(|failure| refused(directories.first(), failure))?,
             [(project, (users, mounts)), others @ ..] => {
@@ -132,9 +137,17 @@ impl Work {
         Ok(())
     }
 
-    /// The directories that are drafts.
-    pub fn projects(&self) -> Vec<PathBuf> {
-        self.covered.locked().iter().map(|covered| covered.draft.project().to_owned()).collect()
+    /// The drafts, each with both of its sides. For this process the project's path leads to the draft.
+    pub fn drafts(&self) -> io::Result<Vec<(Draft, Sides)>> {
+        let covered = self.covered.locked();
+        let mut drafts = Vec::new();
+        for Covered { draft, lower, .. } in &*covered {
+            if let Some(lower) = lower {
+                let upper = transfer::open_directory(&draft.upper())?;
+                drafts.push((draft.clone(), Sides { upper, lower: lower.try_clone()? }));
+            }
+        }
+        Ok(drafts)
     }
 
     /// Remembers the originals of what has been changed since the last time. Does nothing if that was a short while ago.
@@ -164,7 +177,7 @@ impl Work {
         *self.looked.locked() = Looked { at: Instant::now(), took: began.elapsed() };
     }
 
-    fn lease(&self, directory: &Path) -> Result<(Draft, HomeLease), DraftError> {
+    fn lease(&self, directory: &Path) -> Result<(Draft, LayerLease), DraftError> {
         self.check(directory)?;
         let draft = self.drafts.of(directory).map_err(|error| not_kept(directory, error))?;
         let lease = draft.lease().map_err(|error| not_kept(directory, error))?;
@@ -188,7 +201,7 @@ impl Work {
         Ok(())
     }
 
-    fn mount(&self, draft: Draft, lease: HomeLease, lower: Option<OwnedFd>) -> Result<(), DraftError> {
+    fn mount(&self, draft: Draft, lease: LayerLease, lower: Option<OwnedFd>) -> Result<(), DraftError> {
         let project = draft.project().to_owned();
         let theirs = lease.namespaces().map_err(|error| not_kept(&project, error))?;
         if let (true, Some(lower)) = (theirs.is_empty(), &lower) {

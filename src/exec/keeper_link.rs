@@ -14,11 +14,12 @@ use tokio_util::task::AbortOnDropHandle;
 use super::KeeperError;
 use super::descriptor_limit::descriptor_limit_before;
 use super::guards;
-use super::homes::HomeLease;
 use super::keeper_news::KeeperNews;
+use super::layers::LayerLease;
 use super::own_network::OwnNetwork;
 use super::process::{Elders, Process};
 use super::shell::memory_file;
+use super::shortage;
 use super::socket::Socket;
 use super::totals::Totals;
 use crate::base::locks::LockExt;
@@ -45,7 +46,7 @@ pub struct KeeperLink {
     /// The masks as they were last put up.
     masked: Mutex<Arc<Vec<Stamped>>>,
     /// The layer of the session's home, in use while the keeper lives.
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     /// Why the home is not what was asked for.
     home_shortfall: Option<String>,
     news: Arc<KeeperNews>,
@@ -68,7 +69,7 @@ impl KeeperLink {
     pub async fn launch(
         mut profile: Profile,
         masks: Arc<Vec<Stamped>>,
-        home: Option<Arc<HomeLease>>,
+        home: Option<Arc<LayerLease>>,
     ) -> Result<Self, KeeperError> {
         let (socket, theirs) = Socket::pair().map_err(KeeperError::Launch)?;
         let (guard, guards) = Socket::pair().map_err(KeeperError::Launch)?;
@@ -97,7 +98,7 @@ impl KeeperLink {
         descriptors.extend(namespaces.iter().map(AsFd::as_fd));
         // A guard that has given up does not read this, but it has said why.
         let _ = guard.send(GuardRequest::Profile.encode(), &descriptors).await;
-        let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await;
+        let home_shortfall = learn_about_home(&guard, &mut profile, home.as_deref()).await?;
         match tokio::time::timeout(READY_WITHIN, socket.receive_with_descriptors()).await {
             Ok((message, network)) if message == READY => {
                 Ok(Self::listened_to(socket, guard, pid, profile, AtLaunch { masks, home, home_shortfall, network }))
@@ -216,7 +217,7 @@ impl KeeperLink {
     }
 
     /// The layer of its private home.
-    pub fn home(&self) -> Option<&Arc<HomeLease>> {
+    pub fn home(&self) -> Option<&Arc<LayerLease>> {
         self.home.as_ref()
     }
 
@@ -346,20 +347,28 @@ impl KeeperLink {
 /// What a keeper has to keep of the home and the secrets.
 struct AtLaunch {
     masks: Arc<Vec<Stamped>>,
-    home: Option<Arc<HomeLease>>,
+    home: Option<Arc<LayerLease>>,
     home_shortfall: Option<String>,
     network: Vec<OwnedFd>,
 }
 
-/// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for.
-async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&HomeLease>) -> Option<String> {
+/// The guard reports what became of the home, before the keeper is ready. Returns why it is less than was asked for. A
+/// shortage may pass, so it fails the keeper: the next one has a home again.
+async fn learn_about_home(
+    guard: &Socket,
+    profile: &mut Profile,
+    lease: Option<&LayerLease>,
+) -> Result<Option<String>, KeeperError> {
     if profile.level != Level::Full || profile.home.is_none() {
-        return None;
+        return Ok(None);
     }
-    let report = tokio::time::timeout(READY_WITHIN, guard.receive_with_descriptors()).await;
     // A guard that has failed before says so on the keeper's socket.
-    let (message, descriptors) = report.ok()?;
-    let report = HomeReport::decode(&message).ok()?;
+    let report = tokio::time::timeout(READY_WITHIN, guard.receive_with_descriptors()).await;
+    let Ok((message, descriptors)) = report else { return Ok(None) };
+    let Ok(report) = HomeReport::decode(&message) else { return Ok(None) };
+    if let Some(failed) = report.failed.as_ref().filter(|failed| shortage::advice(failed.errno).is_some()) {
+        return Err(KeeperError::Restrict(failed.clone()));
+    }
     profile.settle_home(report.state);
     let mut handles = descriptors.into_iter();
     if let (State::Private, Some(lease), Some((users, mounts))) =
@@ -367,7 +376,7 @@ async fn learn_about_home(guard: &Socket, profile: &mut Profile, lease: Option<&
     {
         lease.mounted(users, mounts);
     }
-    Some(report.reason).filter(|reason| !reason.is_empty())
+    Ok(report.failed.map(|failed| failed.reason))
 }
 
 fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {
@@ -376,5 +385,32 @@ fn failure(start: &Start, step: Step, errno: i32) -> KeeperError {
         Step::Description | Step::Terminal => KeeperError::Prepare(error),
         Step::WorkingDirectory => KeeperError::WorkingDirectory { cwd: start.cwd.display().to_string(), error },
         Step::Execute => KeeperError::Execute { program: start.program.to_string_lossy().into_owned(), error },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::home::Home;
+
+    /// The keeper's fate if the guard reports a home without a layer, for the reason with this error number.
+    async fn told(errno: i32) -> Result<Option<String>, KeeperError> {
+        let (ours, theirs) = Socket::pair().unwrap();
+        let failed = Some(Failed { errno, reason: "why".to_owned() });
+        let report = HomeReport { state: State::ReadOnly, is_new: false, failed };
+        rustix::net::send(&theirs, &report.encode(), rustix::net::SendFlags::empty()).unwrap();
+        let mut profile = Profile { level: Level::Full, home: Some(Home::default()), ..Profile::default() };
+        learn_about_home(&ours, &mut profile, None).await
+    }
+
+    #[tokio::test]
+    async fn a_home_that_fails_for_a_shortage_is_tried_again_and_any_other_is_given_up() {
+        for errno in [libc::EMFILE, libc::ENFILE, libc::EAGAIN, libc::ENOMEM] {
+            let error = told(errno).await.unwrap_err();
+            assert!(error.may_pass() && error.advice().is_some(), "{error}");
+        }
+        for errno in [libc::EINVAL, libc::EPERM, 0] {
+            assert_eq!(told(errno).await.unwrap().as_deref(), Some("why"));
+        }
     }
 }

@@ -48,8 +48,8 @@ impl KeeperNews {
             .await;
     }
 
-    /// Reads what the keeper has said already. It says why it kills before it kills, so whoever sees a command end and
-    /// then calls this has the reason.
+    /// Reads what the keeper has said already. The keeper says why it kills before it kills, so a caller that has seen a
+    /// command end finds the reason here.
     fn hear(&self) {
         let mut notes = self.notes.locked();
         while let Some(message) = self.socket.receive_now() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::async_fd::async_fd;
-use super::environment::{Login as Wanted, Settings};
+use super::environment::{Login, Settings};
 use super::output::{pipe, read_some};
 use super::{KeeperLink, environment};
 use crate::keeper::protocol::Start;
@@ -38,9 +38,9 @@ const SYSTEM: [&str; 9] = [
 /// Whether to ask the login shell. With `auto`: when the server's environment shows no trace of a shell.
 pub fn wanted(server: &[(OsString, OsString)], settings: &Settings) -> bool {
     match settings.login {
-        Wanted::On => true,
-        Wanted::Off => false,
-        Wanted::Auto => {
+        Login::On => true,
+        Login::Off => false,
+        Login::Auto => {
             let get = |name: &str| server.iter().find(|(key, _)| key == name).map(|(_, value)| value);
             let bare = |path: &OsString| {
                 std::env::split_paths(path).all(|entry| SYSTEM.iter().any(|system| entry == Path::new(system)))
@@ -52,12 +52,12 @@ pub fn wanted(server: &[(OsString, OsString)], settings: &Settings) -> bool {
 
 /// The person's login shell.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub struct LoginShell {
     pub shell: PathBuf,
     pub home: PathBuf,
 }
 
-impl Login {
+impl LoginShell {
     /// The environment with what the shell adds, or unchanged when the shell does not answer.
     pub async fn extend(&self, keeper: &KeeperLink, server: &[(OsString, OsString)], settings: &Settings) -> Variables {
         let before = environment::initial(server.iter().cloned(), settings);
@@ -138,8 +138,8 @@ mod tests {
         assert!(wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin:/bin")]), &auto));
         assert!(!wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin:/h/bin")]), &auto));
         assert!(!wanted(&variables(&[("HOME", "/h"), ("PATH", "/usr/bin"), ("SHLVL", "1")]), &auto));
-        assert!(!wanted(&variables(&[]), &Settings { login: Wanted::Off, ..auto.clone() }));
-        assert!(wanted(&variables(&[("SHLVL", "1")]), &Settings { login: Wanted::On, ..auto }));
+        assert!(!wanted(&variables(&[]), &Settings { login: Login::Off, ..auto.clone() }));
+        assert!(wanted(&variables(&[("SHLVL", "1")]), &Settings { login: Login::On, ..auto }));
     }
 
     #[test]

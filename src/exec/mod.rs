@@ -8,7 +8,7 @@
 //!    pipe.
 //! 5. [`task`] is a command that outlives its call: read, waited for, typed into.
 //!
-//! [`homes`] keeps what commands write into their own home, for each project.
+//! [`layers`] keeps what commands write over the home and over a draft, for each project.
 //!
 //! `server/command.rs` uses all of this; tools do not.
 
@@ -22,16 +22,17 @@ mod descriptor_limit;
 mod environment;
 mod file_size_limit;
 mod guards;
-mod homes;
 mod inherited_signals;
 mod input;
 mod keeper_error;
 mod keeper_link;
 mod keeper_news;
 pub mod keys;
+mod layers;
 mod login;
 pub mod output;
 mod own_network;
+mod own_program;
 mod picture_process;
 mod private_socket;
 mod process;
@@ -59,14 +60,17 @@ pub use descriptor_limit::raise_descriptor_limit;
 pub use environment::{Settings as EnvironmentSettings, initial as initial_environment, make_git_safe};
 pub use file_size_limit::survive_file_size_limit;
 pub use guards::{all_gone as guards_gone, reap_strangers};
-pub use homes::{HomeLayer, HomeLayers, HomeLease};
 pub use inherited_signals::{hangup_is_ignored, has_terminal, unblock_all as unblock_all_signals};
 pub use input::{Input, InputError};
 pub use keeper_error::KeeperError;
 pub use keeper_link::KeeperLink;
-pub use login::{Login, wanted as login_shell_wanted};
-pub use output::{DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page};
+pub use layers::{LayerLease, ProjectLayer, ProjectLayers};
+pub use login::{LoginShell, wanted as login_shell_wanted};
+pub use output::{
+    DiskFull, Loss, Page, PageError, PageRequest, Recording, View, clean, page_of_text, read_page, read_raw_lines,
+};
 pub use own_network::OwnNetwork;
+pub use own_program::run_own_program;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
 pub use private_socket::{PrivateSocket, make_private};
 pub use process::{Exited, Process};
@@ -77,7 +81,7 @@ pub use session_directory::SessionDirectory;
 pub use settings::{OutputSettings, Settings, TaskSettings};
 pub use shell::{Shell, ShellReport, ShellState, WaitingShell};
 pub use spawn::{Place, Stdin, spawn, spawn_terminal, spawn_words};
-pub use task::{Task, Typing, TypingError, Until, Waited};
+pub use task::{Task, Typing, TypingError, Until, WaitEnd};
 pub use terminal::Terminal;
 pub use totals::Totals;
 pub use tree_size::TreeSize;

@@ -33,6 +33,12 @@ impl PrivateSocket {
                 std::fs::remove_file(path)?;
                 bind(&socket, &address)?;
             }
+            Err(rustix::io::Errno::ADDRINUSE) if is_socket(path) => {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "another server listens on this socket"));
+            }
+            Err(rustix::io::Errno::ADDRINUSE) => {
+                return Err(io::Error::new(io::ErrorKind::AddrInUse, "there is a file of another kind at this path"));
+            }
             bound => bound?,
         }
         listen(&socket, BACKLOG)?;
@@ -91,10 +97,13 @@ impl Drop for PrivateSocket {
     }
 }
 
+fn is_socket(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
+}
+
 /// Whether a socket is there on which nobody listens.
 fn is_abandoned(path: &Path) -> bool {
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
-    is_socket && PrivateSocket::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    is_socket(path) && PrivateSocket::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 #[cfg(test)]

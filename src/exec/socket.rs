@@ -77,7 +77,7 @@ impl Socket {
         polled[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
     }
 
-    /// Closes the connection for both sides, whoever else still holds this end.
+    /// Closes the connection for both sides, even if other processes still hold this end.
     pub fn hang_up(&self) {
         let _ = rustix::net::shutdown(self.0.get_ref(), rustix::net::Shutdown::Both);
     }

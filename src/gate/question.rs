@@ -28,7 +28,7 @@ pub struct Question {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Form {
     pub message: String,
-    /// What stands beside the choices, so that it is in sight even if the message is not.
+    /// The text beside the choices. It is in sight even if the message is not.
     pub beside: String,
     pub choices: Vec<Choice>,
 }

@@ -1,7 +1,7 @@
 //! The clients, in the order in which `testudo install --list` shows them.
 
-use super::place::Base::{Config, Desktop, Home, Variable};
-use super::{Format, Place, Shape};
+use super::location::Base::{Config, Desktop, Home, Variable};
+use super::{Format, Location, Shape};
 
 /// An MCP client that can start the server.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct Client {
     /// The programs by which one sees that the client is installed.
     pub programs: &'static [&'static str],
     /// The configuration of the person: the first that exists, else the first.
-    pub user: &'static [(Place, Shape)],
+    pub user: &'static [(Location, Shape)],
     /// The same in a project. Empty if the client has none.
     pub project: &'static [&'static str],
     pub format: Format,
@@ -32,7 +32,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Claude Code",
         aliases: &["claude"],
         programs: &["claude"],
-        user: &[(Place::new(Variable("CLAUDE_CONFIG_DIR", ""), ".claude.json"), Shape::Typed)],
+        user: &[(Location::new(Variable("CLAUDE_CONFIG_DIR", ""), ".claude.json"), Shape::Typed)],
         project: &[".mcp.json"],
         format: Format::Json,
         servers: "mcpServers",
@@ -44,7 +44,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Claude Desktop",
         aliases: &[],
         programs: &["claude-desktop"],
-        user: &[(Place::new(Desktop, "Claude/claude_desktop_config.json"), Shape::Plain)],
+        user: &[(Location::new(Desktop, "Claude/claude_desktop_config.json"), Shape::Plain)],
         project: &[],
         format: Format::Json,
         servers: "mcpServers",
@@ -56,7 +56,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Cursor",
         aliases: &[],
         programs: &["cursor"],
-        user: &[(Place::new(Home, ".cursor/mcp.json"), Shape::Plain)],
+        user: &[(Location::new(Home, ".cursor/mcp.json"), Shape::Plain)],
         project: &[".cursor/mcp.json"],
         format: Format::Jsonc,
         servers: "mcpServers",
@@ -68,7 +68,7 @@ pub const CLIENTS: &[Client] = &[
         title: "VS Code",
         aliases: &["code", "copilot", "visual-studio-code"],
         programs: &["code"],
-        user: &[(Place::new(Desktop, "Code/User/mcp.json"), Shape::Typed)],
+        user: &[(Location::new(Desktop, "Code/User/mcp.json"), Shape::Typed)],
         project: &[".vscode/mcp.json"],
         format: Format::Jsonc,
         servers: "servers",
@@ -80,7 +80,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Codex",
         aliases: &["codex-cli"],
         programs: &["codex"],
-        user: &[(Place::new(Variable("CODEX_HOME", ".codex"), "config.toml"), Shape::Codex)],
+        user: &[(Location::new(Variable("CODEX_HOME", ".codex"), "config.toml"), Shape::Codex)],
         project: &[".codex/config.toml"],
         format: Format::Toml,
         servers: "mcp_servers",
@@ -95,7 +95,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Gemini CLI",
         aliases: &["gemini-cli"],
         programs: &["gemini"],
-        user: &[(Place::new(Variable("GEMINI_CLI_HOME", ""), ".gemini/settings.json"), Shape::Plain)],
+        user: &[(Location::new(Variable("GEMINI_CLI_HOME", ""), ".gemini/settings.json"), Shape::Plain)],
         project: &[".gemini/settings.json"],
         format: Format::Jsonc,
         servers: "mcpServers",
@@ -107,7 +107,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Zed",
         aliases: &[],
         programs: &["zed", "zeditor"],
-        user: &[(Place::new(Config, "zed/settings.json").or_on_windows(Desktop, "Zed/settings.json"), Shape::Plain)],
+        user: &[(Location::new(Config, "zed/settings.json").or_on_windows(Desktop, "Zed/settings.json"), Shape::Plain)],
         project: &[".zed/settings.json"],
         format: Format::Jsonc,
         servers: "context_servers",
@@ -120,7 +120,7 @@ pub const CLIENTS: &[Client] = &[
         aliases: &[],
         programs: &["goose"],
         user: &[(
-            Place::new(Config, "goose/config.yaml").or_on_windows(Desktop, "Block/goose/config/config.yaml"),
+            Location::new(Config, "goose/config.yaml").or_on_windows(Desktop, "Block/goose/config/config.yaml"),
             Shape::Goose,
         )],
         project: &[],
@@ -136,8 +136,8 @@ pub const CLIENTS: &[Client] = &[
         programs: &["opencode"],
         // Where both exist, opencode lets the first win.
         user: &[
-            (Place::new(Config, "opencode/opencode.jsonc"), Shape::OneList),
-            (Place::new(Config, "opencode/opencode.json"), Shape::OneList),
+            (Location::new(Config, "opencode/opencode.jsonc"), Shape::OneList),
+            (Location::new(Config, "opencode/opencode.json"), Shape::OneList),
         ],
         project: &["opencode.jsonc", "opencode.json"],
         format: Format::Jsonc,
@@ -150,7 +150,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Qwen Code",
         aliases: &["qwen-code"],
         programs: &["qwen"],
-        user: &[(Place::new(Variable("QWEN_HOME", ".qwen"), "settings.json"), Shape::Plain)],
+        user: &[(Location::new(Variable("QWEN_HOME", ".qwen"), "settings.json"), Shape::Plain)],
         project: &[".qwen/settings.json"],
         format: Format::Jsonc,
         servers: "mcpServers",
@@ -163,9 +163,12 @@ pub const CLIENTS: &[Client] = &[
         aliases: &[],
         programs: &["cline"],
         user: &[
-            (Place::new(Home, ".cline/data/settings/cline_mcp_settings.json"), Shape::Transport),
+            (Location::new(Home, ".cline/data/settings/cline_mcp_settings.json"), Shape::Transport),
             (
-                Place::new(Desktop, "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"),
+                Location::new(
+                    Desktop,
+                    "Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+                ),
                 Shape::Timed,
             ),
         ],
@@ -180,7 +183,7 @@ pub const CLIENTS: &[Client] = &[
         title: "Windsurf",
         aliases: &[],
         programs: &["windsurf"],
-        user: &[(Place::new(Home, ".codeium/windsurf/mcp_config.json"), Shape::Plain)],
+        user: &[(Location::new(Home, ".codeium/windsurf/mcp_config.json"), Shape::Plain)],
         project: &[],
         format: Format::Jsonc,
         servers: "mcpServers",

@@ -34,7 +34,9 @@ pub enum Found {
 impl Registration {
     pub fn new(client: &'static Client, scope: Scope, machine: &Machine) -> Result<Self, InstallError> {
         let candidates: Vec<(PathBuf, Shape)> = match scope {
-            Scope::User => client.user.iter().filter_map(|(place, shape)| Some((place.on(machine)?, *shape))).collect(),
+            Scope::User => {
+                client.user.iter().filter_map(|(location, shape)| Some((location.on(machine)?, *shape))).collect()
+            }
             Scope::Project => {
                 let shape = client.user.first().map_or(Shape::Plain, |(_, shape)| *shape);
                 client.project.iter().map(|path| (machine.project.join(path), shape)).collect()
@@ -175,6 +177,6 @@ impl Client {
             path.exists() || path.parent().is_some_and(|parent| parent.is_dir() && Some(parent) != home.as_deref())
         };
         self.programs.iter().any(|program| machine.has_program(program))
-            || self.user.iter().filter_map(|(place, _)| place.on(machine)).any(|path| configured(&path))
+            || self.user.iter().filter_map(|(location, _)| location.on(machine)).any(|path| configured(&path))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! 1. [`tree`] remembers the directories and reads again those that have changed. [`survey`] finds protected names in them,
 //!    and whatever git would take for a repository.
-//! 2. [`item`] compares what stands there with what is known of it.
+//! 2. [`item`] compares what lies there with what is known of it.
 //! 3. [`judge`] accepts a change or has it undone ([`undo`]). [`window`] tells when a command can have made it, [`trust`] and
 //!    [`git`] which content may stand: the person's own, and what the repository held when the session began.
 //!    [`suspects`] gives a command that still runs a little time.

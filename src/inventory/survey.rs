@@ -32,7 +32,7 @@ impl Inventory {
         }
     }
 
-    /// Judges what stands at a path or above it, and nothing else.
+    /// Judges what lies at a path or above it, and nothing else.
     pub(super) fn visit_only(&mut self, path: &Path, window: &Window, report: &mut Report) {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();

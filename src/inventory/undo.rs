@@ -62,7 +62,7 @@ impl Inventory {
             _ if in_git => Remedy::Checkout,
             _ => Remedy::Move,
         };
-        // Whoever replaces it again right now is found by the next look: the stamp is not trusted.
+        // If a process replaces it again right now, the next look finds that: the stamp is not trusted.
         let stands = version.as_ref().or(before).map(|version| {
             let stamp = self.root.stamp(path).unwrap_or(version.stamp);
             Entry { stamp, settled: false, ..version.clone() }

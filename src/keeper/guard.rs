@@ -7,9 +7,10 @@
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
 
 use rustix::event::PollFlags;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::home_mount::{self, HomeMount};
 use super::in_child::in_child;
@@ -20,6 +21,7 @@ use super::watched_child::WatchedChild;
 use super::{descendants, descriptors, keeper, packets, signals, witness};
 use crate::base::packed::Reader;
 use crate::sandbox::cgroup::Cgroup;
+use crate::sandbox::home::USE;
 use crate::sandbox::namespaces::{self, NamespaceHandles};
 use crate::sandbox::{self, Doing, Failure, Level, Profile, secrets};
 
@@ -39,7 +41,7 @@ pub fn main() -> io::Result<()> {
     let (keeper_socket, own_socket) = match take_sockets() {
         Ok(sockets) => sockets,
         Err(failure) => {
-            packets::send(rustix::stdio::stdin(), &Failed::encode(&failure));
+            packets::send(rustix::stdio::stdin(), &Failed::from(failure).encode());
             return Ok(());
         }
     };
@@ -59,7 +61,7 @@ pub fn main() -> io::Result<()> {
             return Ok(());
         }
         Err(failure) => {
-            packets::send(&keeper_socket, &Failed::encode(&failure));
+            packets::send(&keeper_socket, &Failed::from(failure).encode());
             descendants::end_all();
             return Ok(());
         }
@@ -98,6 +100,7 @@ struct Keeper {
     home: Option<NamespaceHandles>,
     profile: Profile,
     _layer_lock: Option<OwnedFd>,
+    _draft_locks: Vec<OwnedFd>,
     /// When this closes, the supervisor knows that we have died.
     _tie: OwnedFd,
 }
@@ -109,6 +112,7 @@ fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &Owned
     let mut extra = extra.into_iter();
     // Held while this session lives: nobody else may mount the layer meanwhile.
     let layer_lock = extra.next();
+    let draft_locks = hold_drafts(&profile)?;
     let given = extra.next().zip(extra.next()).map(|(users, mounts)| NamespaceHandles::received(users, mounts));
     let home = obtain_home(&mut profile, given, own_socket);
     let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing(|| "create a pipe".to_owned());
@@ -151,8 +155,20 @@ fn create_keeper(received: Received, keeper_socket: &OwnedFd, own_socket: &Owned
         home: home.namespaces,
         profile,
         _layer_lock: layer_lock,
+        _draft_locks: draft_locks,
         _tie: announced,
     }))
+}
+
+/// If the server dies, its processes write to the draft until we have killed them. No other server may mount it before that.
+fn hold_drafts(profile: &Profile) -> Result<Vec<OwnedFd>, Failure> {
+    let hold = |layer: &PathBuf| {
+        let lock = rustix::fs::open(layer.join(USE), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+        // The server has locked it too, so this does not wait.
+        rustix::fs::flock(&lock, FlockOperation::LockShared)?;
+        Ok::<_, rustix::io::Errno>(lock)
+    };
+    profile.drafts.iter().map(hold).collect::<Result<_, _>>().doing(|| "lock the draft".to_owned())
 }
 
 /// Builds the session's file system in the keeper's namespaces. The keeper cannot: it is in the supervisor's domain of
@@ -184,7 +200,7 @@ fn change_mounts(own_socket: &OwnedFd, keeper: &Keeper) {
     if matches!(processes::fork(), Ok(Forked::Child)) {
         match carry_out(request, &content, keeper) {
             Ok(()) => packets::send(own_socket, DONE),
-            Err(failure) => packets::send(own_socket, &Failed::encode(&failure)),
+            Err(failure) => packets::send(own_socket, &Failed::from(failure).encode()),
         }
         processes::exit(0);
     }

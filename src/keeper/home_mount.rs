@@ -2,7 +2,6 @@
 //! mounted, and sends clones of the mount back. The child is needed because a process that has entered a namespace cannot
 //! come back.
 
-use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -37,20 +36,20 @@ pub fn obtain(profile: &mut Profile, given: Option<NamespaceHandles>) -> (HomeMo
             .map(|clones| (HomeMount { clones, namespaces: Some(namespaces) }, State::Private, None)),
         None => create(profile, &home),
     };
-    let (mut mount, mut state, mut reason) =
-        made.unwrap_or_else(|failure| (HomeMount::default(), State::Bare, Some(failure.to_string())));
+    let (mut mount, mut state, mut failed) =
+        made.unwrap_or_else(|failed| (HomeMount::default(), State::Bare, Some(failed)));
     profile.settle_home(state);
-    if let (Some(namespaces), State::ReadOnly, Some(_)) = (&mount.namespaces, state, &reason) {
+    if let (Some(namespaces), State::ReadOnly, Some(_)) = (&mount.namespaces, state, &failed) {
         // The layer was refused, so the caches are needed after all.
         match enter(namespaces, profile, &home) {
             Ok(clones) => mount.clones = clones,
-            Err(failure) => {
-                (state, reason) = (State::Bare, Some(failure.to_string()));
+            Err(without_layer) => {
+                (state, failed) = (State::Bare, Some(without_layer));
                 profile.settle_home(state);
             }
         }
     }
-    (mount, Some(HomeReport { state, is_new, reason: reason.unwrap_or_default() }))
+    (mount, Some(HomeReport { state, is_new, failed }))
 }
 
 /// The descriptors that a server needs to give the same home to another keeper.
@@ -73,9 +72,9 @@ pub fn close(namespaces: &NamespaceHandles) -> Result<(), Failure> {
 /// From the child: it is in its own namespaces.
 const MOVED: &[u8] = b"moved";
 
-type Made = (HomeMount, State, Option<String>);
+type Made = (HomeMount, State, Option<Failed>);
 
-fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
+fn create(profile: &Profile, home: &Home) -> Result<Made, Failed> {
     let (masks, places) = (&profile.secrets, profile.places_in_home());
     let (ours, theirs) = pair()?;
     let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
@@ -87,7 +86,7 @@ fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
                 // The guard has written the id maps.
                 packets::receive(&theirs, &mut [0; 1]).doing(|| "wait for the guard".to_owned())?;
                 let refused = namespace::mount(home, masks, &places)?;
-                Ok((namespace::clones(home)?, refused.map(|failure| failure.to_string())))
+                Ok((namespace::clones(home)?, refused))
             };
             answer(&theirs, work())
         }
@@ -98,23 +97,23 @@ fn create(profile: &Profile, home: &Home) -> Result<Made, Failure> {
     namespaces::map_ids(child)?;
     let namespaces = NamespaceHandles::open(child)?;
     packets::send(&ours, b"g");
-    let (reason, clones) = receive(&ours)?;
+    let (refused, clones) = receive(&ours)?;
     processes::wait_for(child);
     let state = match home.layer {
-        Some(_) if reason.is_none() => State::Private,
+        Some(_) if refused.is_none() => State::Private,
         _ => State::ReadOnly,
     };
-    Ok((HomeMount { clones, namespaces: Some(namespaces) }, state, reason))
+    Ok((HomeMount { clones, namespaces: Some(namespaces) }, state, refused))
 }
 
 /// Waits until the child is in its namespaces.
-fn await_move(socket: &OwnedFd) -> Result<(), Failure> {
+fn await_move(socket: &OwnedFd) -> Result<(), Failed> {
     let mut buffer = [0; 1024];
     let (count, _) = packets::receive(socket, &mut buffer).doing(|| "hear from the home".to_owned())?;
     if buffer[..count] == *MOVED { Ok(()) } else { Err(refusal(&buffer[..count])) }
 }
 
-fn enter(namespaces: &NamespaceHandles, profile: &Profile, home: &Home) -> Result<Vec<OwnedFd>, Failure> {
+fn enter(namespaces: &NamespaceHandles, profile: &Profile, home: &Home) -> Result<Vec<OwnedFd>, Failed> {
     let places = profile.places_in_home();
     let (ours, theirs) = pair()?;
     let child = match processes::fork().doing(|| "fork a process for the home".to_owned())? {
@@ -141,28 +140,28 @@ fn pair() -> Result<(OwnedFd, OwnedFd), Failure> {
 }
 
 /// Sends the clones, with the reason why the home is read-only if it is, and ends the child.
-fn answer(socket: &OwnedFd, result: Result<(Vec<OwnedFd>, Option<String>), Failure>) -> ! {
+fn answer(socket: &OwnedFd, result: Result<(Vec<OwnedFd>, Option<Failure>), Failure>) -> ! {
     match result {
-        Ok((clones, reason)) => {
+        Ok((clones, refused)) => {
             let clones: Vec<BorrowedFd<'_>> = clones.iter().map(AsFd::as_fd).collect();
-            packets::send_all(socket, &[b"-", reason.unwrap_or_default().as_bytes()].concat(), &clones);
+            let refused = refused.map(|failure| Failed::from(failure).encode()).unwrap_or_default();
+            packets::send_all(socket, &[b"-", refused.as_slice()].concat(), &clones);
         }
-        Err(failure) => packets::send(socket, &Failed::encode(&failure)),
+        Err(failure) => packets::send(socket, &Failed::from(failure).encode()),
     }
     processes::exit(0)
 }
 
-fn receive(socket: &OwnedFd) -> Result<(Option<String>, Vec<OwnedFd>), Failure> {
+fn receive(socket: &OwnedFd) -> Result<(Option<Failed>, Vec<OwnedFd>), Failed> {
     let mut buffer = [0; 1024];
     let (count, clones) = packets::receive(socket, &mut buffer).doing(|| "hear from the home".to_owned())?;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     match (&buffer[..count], clones.is_empty()) {
-        ([b'-', reason @ ..], false) => Ok((Some(text(reason)).filter(|reason| !reason.is_empty()), clones)),
+        ([b'-', refused @ ..], false) => Ok((Failed::decode(refused), clones)),
         (message, _) => Err(refusal(message)),
     }
 }
 
-fn refusal(message: &[u8]) -> Failure {
-    let reason = Failed::decode(message).map_or_else(|| "no answer".to_owned(), |failed| failed.reason);
-    Failure::new("make a home for the session".to_owned(), io::Error::other(reason))
+fn refusal(message: &[u8]) -> Failed {
+    let no_answer = || Failed { errno: 0, reason: "no answer".to_owned() };
+    Failed::decode(message).unwrap_or_else(no_answer).within("make a home for the session")
 }

@@ -43,7 +43,7 @@ pub fn main(socket: &OwnedFd, profile: &Profile, released: OwnedFd, supervisor: 
             packets::send_all(socket, READY, &network);
         }
         (Err(failure), _) => {
-            packets::send(socket, &Failed::encode(&failure));
+            packets::send(socket, &Failed::from(failure).encode());
             processes::exit(1);
         }
     }

@@ -40,7 +40,7 @@ pub fn main(inherited: Inherited<'_>) -> ! {
     processes::set_name(c"testudo-superv");
     let keeper_socket = inherited.keeper_socket;
     if let Err(failure) = run(inherited) {
-        packets::send(keeper_socket, &Failed::encode(&failure));
+        packets::send(keeper_socket, &Failed::from(failure).encode());
         processes::exit(1);
     }
     processes::exit(0)

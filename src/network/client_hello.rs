@@ -11,8 +11,8 @@ pub enum Hello {
     Broken,
 }
 
-/// The first byte of a TLS connection.
-pub const HANDSHAKE: u8 = 22;
+/// The first byte of a record that carries this message.
+const HANDSHAKE: u8 = 22;
 /// A message is not larger than this, or we do not wait for it.
 pub const LARGEST: usize = 64 * 1024;
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -16,8 +16,8 @@ use crate::base::worker_threads;
 
 const RESOLVE_WITHIN: Duration = Duration::from_secs(15);
 const CONNECT_WITHIN: Duration = Duration::from_secs(15);
-/// A lookup holds a thread until the resolver answers.
-static LOOKUPS: Semaphore = Semaphore::const_new(16);
+/// Lookups of one session at a time. Each holds a thread until the resolver answers, and no session waits for another one's.
+const MOST_LOOKUPS: usize = 16;
 /// Ports of this machine that no command reaches, even if an address of this machine is named.
 static OWN_PORTS: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
 
@@ -26,11 +26,26 @@ pub fn never_reach_port(port: u16) {
     OWN_PORTS.locked().insert(port);
 }
 
-/// `asked` says that a person has approved the host.
-pub async fn dial(rules: &Rules, target: &Target, asked: bool) -> Result<TcpStream, Refusal> {
+/// Makes the connections of one session.
+pub struct Dialer {
+    lookups: Arc<Semaphore>,
+}
+
+impl Dialer {
+    pub fn new() -> Self {
+        Self { lookups: Arc::new(Semaphore::new(MOST_LOOKUPS)) }
+    }
+
+    /// `asked` says that a person has approved the host.
+    pub async fn dial(&self, rules: &Rules, target: &Target, asked: bool) -> Result<TcpStream, Refusal> {
+        connect(rules, target, &resolve(target, self.lookups.clone()).await?, asked).await
+    }
+}
+
+async fn connect(rules: &Rules, target: &Target, found: &[IpAddr], asked: bool) -> Result<TcpStream, Refusal> {
     let mut failed = None;
     let mut refused = None;
-    for address in resolve(target).await? {
+    for &address in found {
         if let Err(reason) = rules.check_address(target, address, asked).and_then(|()| check_own(address, target.port))
         {
             refused.get_or_insert(reason);
@@ -56,16 +71,20 @@ pub async fn dial(rules: &Rules, target: &Target, asked: bool) -> Result<TcpStre
     })
 }
 
-async fn resolve(target: &Target) -> Result<Vec<IpAddr>, Refusal> {
+async fn resolve(target: &Target, lookups: Arc<Semaphore>) -> Result<Vec<IpAddr>, Refusal> {
     let name = match &target.host {
         Host::Address(address) => return Ok(vec![*address]),
         Host::Name(name) => name.clone(),
     };
     let looking = async {
-        let _place = LOOKUPS.acquire().await;
+        let place = lookups.acquire_owned().await;
         let port = target.port;
-        worker_threads::run(move || (name, port).to_socket_addrs().map(|found| found.map(|one| one.ip()).collect()))
-            .await
+        // Its thread goes on even if nobody waits for the answer any more.
+        worker_threads::run(move || {
+            let _place = place;
+            (name, port).to_socket_addrs().map(|found| found.map(|one| one.ip()).collect())
+        })
+        .await
     };
     let failed = |why: String| Refusal::Failed(format!("the host {} was not found: {why}", target.host));
     match tokio::time::timeout(RESOLVE_WITHIN, looking).await {

@@ -1,13 +1,14 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use super::{Rules, Target};
+use super::{Rules, Target, Traffic};
 
 /// Who decides about the connections of one session, and who hears of them.
 #[derive(Clone)]
 pub struct Doorman {
     pub rules: Rules,
     pub ask: AskAboutHost,
+    pub opened: ConnectionOpened,
     pub report: ReportConnection,
 }
 
@@ -15,6 +16,9 @@ pub struct Doorman {
 pub type AskAboutHost = Arc<dyn Fn(Target) -> Asking + Send + Sync>;
 
 pub type Asking = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// Is told that a connection to a host was made. Its traffic lives as long as the connection.
+pub type ConnectionOpened = Arc<dyn Fn(&Target, &Arc<Traffic>) + Send + Sync>;
 
 /// Is told about every connection once: when it is refused, or when it has ended.
 pub type ReportConnection = Arc<dyn Fn(Connection) + Send + Sync>;

@@ -8,7 +8,7 @@ use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::body::Body;
 use super::refusal::Refusal;
-use super::relay::{Traffic, copy};
+use super::relay::{Rest, Traffic, exchange};
 use super::request::Forward;
 
 /// `early` is what the client has sent behind the head.
@@ -19,40 +19,22 @@ pub async fn run(
     host: &mut TcpStream,
     traffic: &Traffic,
 ) -> Result<(), Refusal> {
-    let (mut from_client, to_client) = client.split();
-    let (from_host, mut to_host) = host.split();
-    let there = async {
-        to_host.write_all(&request.head).await?;
-        traffic.sent.fetch_add(request.head.len() as u64, Ordering::Relaxed);
-        send_body(request, early, &mut from_client, &mut to_host, traffic).await?;
-        if request.upgrades {
-            return copy(from_client, to_host, &traffic.sent).await.map_err(Refusal::from);
-        }
-        Ok(())
-    };
-    let back = async { copy(from_host, to_client, &traffic.received).await.map_err(Refusal::from) };
-    tokio::pin!(there, back);
-    tokio::select! {
-        result = &mut back => result,
-        result = &mut there => match result {
-            // A client that has said everything may close its end and still wait for the answer.
-            Ok(()) => back.await,
-            broken => broken,
-        },
-        () = traffic.silence() => Ok(()),
-    }
+    exchange(client, host, traffic, async |client, host| send(request, early, client, host, traffic).await).await
 }
 
-/// Passes the body on, and nothing behind it. Returns when the client has closed its end or speaks another protocol.
-pub async fn send_body(
+/// Passes on head and body, and nothing behind them. Returns when the client has closed its end (it may still wait for the
+/// answer) or speaks another protocol.
+pub async fn send(
     request: &Forward,
     mut early: Vec<u8>,
     client: &mut ReadHalf<'_>,
     host: &mut WriteHalf<'_>,
     traffic: &Traffic,
-) -> Result<(), Refusal> {
+) -> Result<Rest, Refusal> {
     let mut body = Body::new(request.body);
-    let mut rest = Vec::with_capacity(16 * 1024);
+    let mut later = Vec::with_capacity(16 * 1024);
+    host.write_all(&request.head).await?;
+    traffic.sent.fetch_add(request.head.len() as u64, Ordering::Relaxed);
     loop {
         let taken = body
             .take(&early)
@@ -60,14 +42,63 @@ pub async fn send_body(
         host.write_all(&early[..taken]).await?;
         traffic.sent.fetch_add(taken as u64, Ordering::Relaxed);
         if body.is_over() && request.upgrades {
-            // The client may already speak the other protocol.
+            // Only a host that agrees speaks the other protocol. For any other, what follows would be a further request.
+            if traffic.answer.wait().await != b"HTTP/1.1 101" {
+                return Ok(Rest::OnlyTheAnswer);
+            }
             host.write_all(&early[taken..]).await?;
-            return Ok(());
+            traffic.sent.fetch_add((early.len() - taken) as u64, Ordering::Relaxed);
+            return Ok(Rest::PassOn);
         }
-        rest.clear();
-        if client.read_buf(&mut rest).await? == 0 {
-            return Ok(());
+        later.clear();
+        if client.read_buf(&mut later).await? == 0 {
+            return Ok(Rest::OnlyTheAnswer);
         }
-        std::mem::swap(&mut early, &mut rest);
+        std::mem::swap(&mut early, &mut later);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::body::Framing;
+    use super::*;
+    use crate::network::Target;
+
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        (client, listener.accept().await.unwrap().0)
+    }
+
+    /// What the host hears behind a request to upgrade, if it answers this.
+    async fn heard_after(answer: &str) -> String {
+        let ((mut client, mut inner), (mut outer, mut host)) = (pair().await, pair().await);
+        let target = Target::read("a.com:80", None).unwrap();
+        let request = Forward { target, head: b"head".to_vec(), body: Framing::Length(0), upgrades: true };
+        let running = tokio::spawn(async move {
+            let _ = run(&request, b" early".to_vec(), &mut inner, &mut outer, &Traffic::default()).await;
+        });
+        let mut head = [0; 4];
+        host.read_exact(&mut head).await.unwrap();
+        client.write_all(b" late").await.unwrap();
+        client.shutdown().await.unwrap();
+        host.write_all(answer.as_bytes()).await.unwrap();
+        let mut answered = vec![0; answer.len()];
+        client.read_exact(&mut answered).await.unwrap();
+        assert_eq!(answered, answer.as_bytes());
+        if !answer.contains("101") {
+            host.shutdown().await.unwrap();
+        }
+        let mut heard = String::new();
+        host.read_to_string(&mut heard).await.unwrap();
+        drop(host);
+        running.await.unwrap();
+        heard
+    }
+
+    #[tokio::test]
+    async fn the_rest_is_passed_on_only_to_a_host_that_agrees_to_upgrade() {
+        assert_eq!(heard_after("HTTP/1.1 101 Switching Protocols\r\n\r\n").await, " early late");
+        assert_eq!(heard_after("HTTP/1.1 200 OK\r\n\r\n").await, "");
     }
 }

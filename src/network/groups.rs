@@ -1,5 +1,7 @@
 //! Hosts that belong together, under one name: what a package manager needs to install packages.
 
+use super::{HostPattern, Listed, Rules, Target};
+
 /// `@npm` and its kin.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Group {
@@ -63,6 +65,11 @@ pub fn find(name: &str) -> Option<&'static Group> {
     ALL.iter().find(|group| group.name == name)
 }
 
+/// The group to which a host belongs.
+pub fn with(target: &Target) -> Option<&'static Group> {
+    ALL.iter().find(|group| Rules::new(&[HostPattern::Group(group)], &[]).judge(target) == Listed::Allowed)
+}
+
 /// What `testudo explain @npm` prints.
 pub fn lines(group: &Group) -> Vec<String> {
     let hosts = group.hosts.iter().map(|host| format!("  {host}"));
@@ -72,7 +79,6 @@ pub fn lines(group: &Group) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::network::HostPattern;
 
     #[test]
     fn every_host_of_a_group_is_a_pattern() {
@@ -81,5 +87,14 @@ mod tests {
                 assert!(host.parse::<HostPattern>().is_ok(), "{host}");
             }
         }
+    }
+
+    #[test]
+    fn a_host_is_found_in_its_group() {
+        let group = |text: &str| with(&Target::read(text, None).unwrap()).map(|group| group.name);
+        assert_eq!(group("files.pythonhosted.org:443"), Some("@pypi"));
+        assert_eq!(group("raw.githubusercontent.com:443"), Some("@github"));
+        assert_eq!(group("pypi.org:8443"), None);
+        assert_eq!(group("example.org:443"), None);
     }
 }

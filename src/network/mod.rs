@@ -32,7 +32,7 @@ mod tunnel;
 pub mod variables;
 
 pub use dial::never_reach_port;
-pub use doorman::{AskAboutHost, Connection, Doorman, ReportConnection};
+pub use doorman::{AskAboutHost, Connection, ConnectionOpened, Doorman, ReportConnection};
 pub use host::{Host, Target};
 pub use pattern::{HostPattern, PatternError};
 pub use proxy::Proxy;

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::dial::dial;
+use super::dial::Dialer;
 use super::doorman::{Connection, Doorman};
 use super::refusal::Refusal;
 use super::relay::Traffic;
@@ -19,6 +19,7 @@ use super::{Target, forward, tunnel};
 /// Serves the commands of one session, on one port.
 pub struct Proxy {
     doorman: Doorman,
+    dialer: Dialer,
     /// Whether a connection comes from one of the session's commands.
     admits: fn(&TcpStream) -> bool,
 }
@@ -44,7 +45,7 @@ enum Speaks {
 
 impl Proxy {
     pub fn new(doorman: Doorman, admits: fn(&TcpStream) -> bool) -> Self {
-        Self { doorman, admits }
+        Self { doorman, dialer: Dialer::new(), admits }
     }
 
     /// Takes connections until it is dropped, and with it all of them.
@@ -83,13 +84,16 @@ impl Proxy {
             Wanted::Tunnel { target, speaks, .. } => (target.clone(), *speaks),
             Wanted::Forward { request, .. } => (request.target.clone(), Speaks::Http),
         };
-        let traffic = Traffic::default();
+        let traffic = Arc::new(Traffic::default());
         let reached = tokio::select! {
             reached = self.reach(&target) => reached,
             () = hung_up(&client) => return,
         };
         let result = match reached {
-            Ok(mut host) => connected(wanted, &mut client, &mut host, &traffic).await,
+            Ok(mut host) => {
+                (self.doorman.opened)(&target, &traffic);
+                connected(wanted, &mut client, &mut host, &traffic).await
+            }
             Err(refusal) => {
                 // The report comes first: the command may end as soon as it has its answer.
                 self.report(&target, Some(&refusal), &traffic, begun);
@@ -116,7 +120,7 @@ impl Proxy {
                 true
             }
         };
-        dial(rules, target, asked).await
+        self.dialer.dial(rules, target, asked).await
     }
 
     fn report(&self, target: &Target, refusal: Option<&Refusal>, traffic: &Traffic, begun: Instant) {

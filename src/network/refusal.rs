@@ -1,6 +1,6 @@
 use std::io;
 
-use super::Target;
+use super::{Target, groups};
 
 /// Why a connection came to nothing.
 #[derive(Debug)]
@@ -18,10 +18,13 @@ pub enum Refusal {
 impl Refusal {
     /// No list names the host.
     pub fn unlisted(target: &Target) -> String {
+        // A tool rarely needs one host only.
+        let group = groups::with(target).map(|group| format!("--allow-host {} ({}) or ", group.name, group.what));
         format!(
-            "the host {} (port {}) is not among the hosts that commands may reach; --allow-host {} would allow it (network.allow)",
+            "the host {} (port {}) is not among the hosts that commands may reach; {}--allow-host {} would allow it (network.allow)",
             target.host,
             target.port,
+            group.unwrap_or_default(),
             target.pattern()
         )
     }

@@ -1,4 +1,4 @@
-//! Copies bytes between two connections until both directions have ended.
+//! Carries bytes between a client and its host until both directions have ended.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,13 +9,21 @@ use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::SetOnce;
+
+use super::refusal::Refusal;
 
 /// What has gone through, and for the watch over silent connections.
 #[derive(Debug, Default)]
 pub struct Traffic {
     pub sent: AtomicU64,
     pub received: AtomicU64,
+    /// The first bytes from the host, as soon as so many have come.
+    pub answer: SetOnce<[u8; ANSWER]>,
 }
+
+/// A first line of HTTP has its status here: `HTTP/1.1 101`.
+pub const ANSWER: usize = 12;
 
 /// A connection on which nothing has happened for so long is closed.
 const LONGEST_SILENCE: Duration = Duration::from_hours(1);
@@ -41,20 +49,62 @@ impl Traffic {
     }
 }
 
+/// What becomes of the bytes that follow a client's opening.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Rest {
+    PassOn,
+    /// The client has asked for one thing, and gets the answer to it.
+    OnlyTheAnswer,
+}
+
 /// Both directions. The end of one is passed on, and the other goes on.
 pub async fn relay(client: &mut TcpStream, host: &mut TcpStream, traffic: &Traffic) {
-    let (from_client, to_client) = client.split();
-    let (from_host, to_host) = host.split();
-    let there = copy(from_client, to_host, &traffic.sent);
-    let back = copy(from_host, to_client, &traffic.received);
+    let _ = exchange(client, host, traffic, async |_, _| Ok(Rest::PassOn)).await;
+}
+
+/// As [`relay`], but `opening` passes on what the client says first. The host's bytes are passed on from the beginning: it may
+/// be the one who speaks first. If the host has said everything before the opening is over, nothing else can come of it.
+pub async fn exchange(
+    client: &mut TcpStream,
+    host: &mut TcpStream,
+    traffic: &Traffic,
+    opening: impl AsyncFnOnce(&mut ReadHalf<'_>, &mut WriteHalf<'_>) -> Result<Rest, Refusal>,
+) -> Result<(), Refusal> {
+    let (mut from_client, to_client) = client.split();
+    let (from_host, mut to_host) = host.split();
+    let work = async {
+        let mut answer = Vec::with_capacity(ANSWER);
+        let listen = |bytes: &[u8]| {
+            let missing = ANSWER - answer.len();
+            answer.extend_from_slice(&bytes[..missing.min(bytes.len())]);
+            if let Ok(complete) = <[u8; ANSWER]>::try_from(answer.as_slice()) {
+                let _ = traffic.answer.set(complete);
+            }
+        };
+        let mut back = std::pin::pin!(copy(from_host, to_client, &traffic.received, listen));
+        let rest = tokio::select! {
+            rest = opening(&mut from_client, &mut to_host) => rest?,
+            ended = &mut back => return Ok(ended?),
+        };
+        match rest {
+            Rest::PassOn => tokio::try_join!(copy(from_client, to_host, &traffic.sent, |_| {}), back).map(drop)?,
+            Rest::OnlyTheAnswer => back.await?,
+        }
+        Ok(())
+    };
     tokio::select! {
-        _ = async { tokio::try_join!(there, back) } => {}
-        () = traffic.silence() => {}
+        result = work => result,
+        () = traffic.silence() => Ok(()),
     }
 }
 
-/// Copies until the end, which it passes on.
-pub async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, count: &AtomicU64) -> io::Result<()> {
+/// Copies until the end, which it passes on. `listen` hears the beginning.
+async fn copy(
+    mut from: ReadHalf<'_>,
+    mut to: WriteHalf<'_>,
+    count: &AtomicU64,
+    mut listen: impl FnMut(&[u8]),
+) -> io::Result<()> {
     let mut buffer = vec![0; BUFFER];
     let mut carried = 0;
     loop {
@@ -62,6 +112,7 @@ pub async fn copy(mut from: ReadHalf<'_>, mut to: WriteHalf<'_>, count: &AtomicU
         if length == 0 {
             return to.shutdown().await;
         }
+        listen(&buffer[..length]);
         to.write_all(&buffer[..length]).await?;
         count.fetch_add(length as u64, Ordering::Relaxed);
         carried += length as u64;

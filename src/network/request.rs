@@ -80,7 +80,8 @@ fn forward(
         return Err("its Host header names another host than the tunnel leads to");
     }
     let slash = if path.starts_with('/') || path == "*" { "" } else { "/" };
-    let upgrade = one(headers, "upgrade")?;
+    // HTTP/2 could name a further host in each request.
+    let upgrade = one(headers, "upgrade")?.filter(|protocol| protocol.eq_ignore_ascii_case("websocket"));
     let mut head = format!("{method} {slash}{path} HTTP/1.1\r\nHost: {}\r\n", authority(&target)).into_bytes();
     for header in headers.iter().filter(|header| !is_ours(header.name)) {
         head.extend([header.name.as_bytes(), b": ", header.value, b"\r\n"].concat());
@@ -155,6 +156,8 @@ mod tests {
         assert!(
             forwarded(socket, Some("a.com:80")).unwrap().ends_with("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         );
+        let http_2 = forwarded(&socket.replace("websocket", "h2c"), Some("a.com:80")).unwrap();
+        assert!(http_2.ends_with("\r\nConnection: close\r\n\r\n") && !http_2.contains("h2c"), "{http_2}");
     }
 
     #[test]

@@ -11,10 +11,10 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 
 use super::client_hello::{self, Hello};
-use super::forward::send_body;
+use super::forward;
 use super::host::{Host, Target};
 use super::refusal::Refusal;
-use super::relay::{Traffic, copy};
+use super::relay::{Rest, Traffic, exchange};
 use super::request::{self, Request};
 
 /// `early` is what the client has sent behind its request.
@@ -25,17 +25,10 @@ pub async fn run(
     host: &mut TcpStream,
     traffic: &Traffic,
 ) -> Result<(), Refusal> {
-    let (mut from_client, to_client) = client.split();
-    let (from_host, mut to_host) = host.split();
-    let there = async {
-        first_words(target, early, &mut from_client, &mut to_host, traffic).await?;
-        copy(from_client, to_host, &traffic.sent).await.map_err(Refusal::from)
+    let opening = async |client: &mut ReadHalf<'_>, to_host: &mut WriteHalf<'_>| {
+        first_words(target, early, client, to_host, traffic).await
     };
-    let back = async { copy(from_host, to_client, &traffic.received).await.map_err(Refusal::from) };
-    tokio::select! {
-        result = async { tokio::try_join!(there, back) } => result.map(drop),
-        () = traffic.silence() => Ok(()),
-    }
+    exchange(client, host, traffic, opening).await
 }
 
 /// Passes on what the client says first, once it is checked. Plain HTTP does not return before its client has gone.
@@ -45,23 +38,22 @@ async fn first_words(
     client: &mut ReadHalf<'_>,
     host: &mut WriteHalf<'_>,
     traffic: &Traffic,
-) -> Result<(), Refusal> {
+) -> Result<Rest, Refusal> {
     loop {
         match judge(&said, target)? {
             Words::Unfinished => {
                 if client.read_buf(&mut said).await? == 0 {
-                    return Err(Refusal::Gone);
+                    // A client that says nothing may still listen.
+                    return if said.is_empty() { Ok(Rest::PassOn) } else { Err(Refusal::Gone) };
                 }
             }
             Words::Fine => {
                 host.write_all(&said).await?;
                 traffic.sent.fetch_add(said.len() as u64, Ordering::Relaxed);
-                return Ok(());
+                return Ok(Rest::PassOn);
             }
             Words::Http { request, length } => {
-                host.write_all(&request.head).await?;
-                traffic.sent.fetch_add(request.head.len() as u64, Ordering::Relaxed);
-                return send_body(&request, said.split_off(length), client, host, traffic).await;
+                return forward::send(&request, said.split_off(length), client, host, traffic).await;
             }
         }
     }
@@ -75,23 +67,22 @@ enum Words {
 }
 
 fn judge(said: &[u8], target: &Target) -> Result<Words, Refusal> {
-    match said.first() {
-        None => Ok(Words::Unfinished),
-        Some(&client_hello::HANDSHAKE) => match client_hello::read(said) {
+    match spoken(said) {
+        Spoken::Unfinished => Ok(Words::Unfinished),
+        Spoken::Tls => match client_hello::read(said) {
             Hello::Unfinished if said.len() < client_hello::LARGEST => Ok(Words::Unfinished),
             Hello::Complete(name) => check_name(name, target).map(|()| Words::Fine),
             Hello::Unfinished | Hello::Broken => {
                 Err(broken_off(target, "the TLS client says nothing that can be checked"))
             }
         },
-        Some(_) if is_http(said) => match request::read(said, Some(target)) {
+        Spoken::Http => match request::read(said, Some(target)) {
             Ok(None) => Ok(Words::Unfinished),
             Ok(Some((Request::Forward(request), length))) => Ok(Words::Http { request, length }),
             Ok(Some((Request::Connect(_), _))) => Err(broken_off(target, "a request asks for a tunnel in a tunnel")),
             Err(reason) => Err(broken_off(target, &format!("a request in it is refused: {reason}"))),
         },
-        Some(_) if said.len() < LONGEST_METHOD && said.iter().all(u8::is_ascii_uppercase) => Ok(Words::Unfinished),
-        Some(_) => Ok(Words::Fine),
+        Spoken::Another => Ok(Words::Fine),
     }
 }
 
@@ -117,15 +108,29 @@ fn broken_off(target: &Target, why: &str) -> Refusal {
     ))
 }
 
-/// No method of HTTP is longer.
-const LONGEST_METHOD: usize = 20;
+/// The protocols that name a host.
+enum Spoken {
+    Unfinished,
+    Tls,
+    Http,
+    Another,
+}
 
-/// Whether this begins like a request of HTTP.
-fn is_http(said: &[u8]) -> bool {
-    let method = said.split(|byte| *byte == b' ').next().unwrap_or_default();
-    method.len() < said.len()
-        && (1..LONGEST_METHOD).contains(&method.len())
-        && method.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'-')
+/// Servers are lenient, so whatever one of them could take for TLS or HTTP has to pass the check of that protocol.
+fn spoken(said: &[u8]) -> Spoken {
+    const LONGEST_METHOD: usize = 8 * 1024;
+    let text = said.trim_ascii_start();
+    let method = text.iter().take_while(|byte| byte.is_ascii_graphic()).count();
+    match (said, text.get(method)) {
+        // Every record of TLS, not only the first message of a handshake. A message of SSL 2 can begin TLS, and names nobody.
+        ([20..=24, 3, ..] | [0x80..=0xff, _, 1, ..], _) => Spoken::Tls,
+        ([20..=24 | 0x80..=0xff] | [0x80..=0xff, _], _) => Spoken::Unfinished,
+        _ if text.starts_with(b"SSH-") => Spoken::Another,
+        (_, None) if said.len() < LONGEST_METHOD => Spoken::Unfinished,
+        // A method and blanks.
+        (_, None | Some(b' ' | b'\t' | 0x0b | 0x0c)) => Spoken::Http,
+        _ => Spoken::Another,
+    }
 }
 
 #[cfg(test)]
@@ -141,17 +146,33 @@ mod tests {
             ("GET / HTTP/1.1\r\nHost:", "Unfinished"),
             ("GET / HTTP/1.1\r\nHost: a.com\r\n\r\n", "Http"),
             ("get / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("\r\n\r\nGET / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            (" GET / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("GET\t/ HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("G_3.T / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
+            ("THIS-METHOD-IS-VERY-LONG-INDEED", "Unfinished"),
+            ("\r\n", "Unfinished"),
+            ("SS", "Unfinished"),
             ("GET / HTTP/1.1\r\nHost: b.com\r\n\r\n", "refused"),
             ("CONNECT b.com:443 HTTP/1.1\r\n\r\n", "refused"),
             ("PRI * HTTP/2.0\r\n\r\n", "refused"),
             ("SSH-2.0-OpenSSH\r\n", "Fine"),
             ("\u{16}\u{3}", "Unfinished"),
-            ("\u{16}GET /", "refused"),
+            ("\u{16}\u{3}\u{1}\0\u{1}x", "refused"),
+            ("\u{15}\u{3}\u{1}\0\u{2}\u{1}\0", "refused"),
+            ("\u{16}GET /", "Fine"),
             ("\0\u{1}", "Fine"),
         ] {
             let got = judge(said.as_bytes(), &target).map_or("refused".to_owned(), |words| format!("{words:?}"));
             assert!(got.starts_with(want), "{said:?}: {got}");
         }
+    }
+
+    #[test]
+    fn a_client_of_ssl_2_names_nobody() {
+        let target = Target::read("a.com:443", None).unwrap();
+        assert!(matches!(judge(&[0x80, 0x2e], &target), Ok(Words::Unfinished)));
+        assert!(judge(&[0x80, 0x2e, 1, 3, 1], &target).is_err());
     }
 
     #[test]

@@ -26,19 +26,27 @@ pub const OPAQUE: &str = "user.overlay.opaque";
 /// The attributes that the kernel keeps in the upper layer for itself.
 pub const OWN_ATTRIBUTES: &str = "user.overlay.";
 
+/// How the name of a directory begins that the supervisor fills before it takes the place of one that is moved.
+pub const MOVING: &str = ".testudo-move-";
+
 /// Moves this process into a mount namespace of its own. For a process with a single thread only. An ordinary user needs a
 /// user namespace too.
 pub fn separate() -> Result<(), Failure> {
-    let may_mount =
-        rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN));
+    let may_mount = may_mount();
     let what = || "create a mount namespace for the draft".to_owned();
     if may_mount {
         namespaces::unshare(libc::CLONE_NEWNS).doing(what)?;
     } else {
         with_ids_mapped(|| namespaces::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS)).doing(what)?;
     }
-    calls::make_private().doing(|| "separate the draft's mounts from the host's".to_owned())?;
+    // A file system that the person mounts or unmounts later comes and goes here too; what we mount stays with us.
+    calls::make_slave().doing(|| "separate the draft's mounts from the host's".to_owned())?;
     if may_mount { Ok(()) } else { put_capabilities_aside() }
+}
+
+/// Whether this process needs no user namespace to mount something.
+pub fn may_mount() -> bool {
+    rustix::thread::capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
 /// Moves this process into the namespaces of another server. For a process with a single thread only.

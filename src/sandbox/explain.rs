@@ -209,7 +209,7 @@ fn is_socket(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket())
 }
 
-/// Everything in a message that looks like a path: quoted text, words between spaces, colons and commas, and what stands
+/// Everything in a message that looks like a path: quoted text, words between spaces, colons and commas, and the text
 /// before the refusal (`bash: line 1: name: Read-only file system`).
 fn paths(line: &str, refusal: &str, cwd: &Path) -> Vec<PathBuf> {
     let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);

@@ -36,7 +36,7 @@ fn listener(port: u16) -> io::Result<OwnedFd> {
     Ok(listener)
 }
 
-/// An unconnected socket. Whoever connects it does so in the network in which it was made.
+/// An unconnected socket. It connects in the network in which it was made, whichever process connects it.
 pub fn make_socket() -> io::Result<OwnedFd> {
     let make = |family| socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
     // One of version 6 can connect to addresses of version 4, too.

@@ -26,6 +26,8 @@ pub struct Profile {
     pub home: Option<Home>,
     /// The scope alone, without tool caches. Commands may connect to the Unix sockets in it. Empty in mode `read-only`.
     pub scope: Vec<PathBuf>,
+    /// The layers of the drafts in scope. The guard holds them while the session lives.
+    pub drafts: Vec<PathBuf>,
     /// Directories that stay visible even if the sandbox hides a directory above them.
     pub visible: Vec<PathBuf>,
     /// The session's temporary directory, by its path on the host.
@@ -173,7 +175,9 @@ impl Profile {
         put_count(&mut out, usize::from(self.private_tmp));
         put_count(&mut out, usize::from(self.read_only));
         put_text(&mut out, &self.tmp);
-        for paths in [&self.writable, &self.scope, &self.visible, &self.protected, &self.caches, &self.silent] {
+        let lists =
+            [&self.writable, &self.scope, &self.drafts, &self.visible, &self.protected, &self.caches, &self.silent];
+        for paths in lists {
             put_paths(&mut out, paths);
         }
         secrets::encode(&mut out, &self.secrets);
@@ -216,6 +220,7 @@ impl Profile {
             tmp: PathBuf::from(rest.text()?),
             writable: rest.paths()?,
             scope: rest.paths()?,
+            drafts: rest.paths()?,
             visible: rest.paths()?,
             protected: rest.paths()?,
             caches: rest.paths()?,
@@ -250,6 +255,7 @@ mod tests {
             ssh_command: "x %h".to_owned(),
             writable: vec!["/a".into(), "/b c".into()],
             scope: vec!["/a".into()],
+            drafts: vec!["/state/drafts/a".into()],
             visible: vec!["/tmp/x".into()],
             tmp: "/cache/t".into(),
             private_tmp: true,

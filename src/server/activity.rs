@@ -1,15 +1,14 @@
 //! The commands that run now, for the people who watch.
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
-use tokio_util::sync::CancellationToken;
-
+use super::command_output::{CommandEnd, CommandOutput};
 use super::digest::{Digests, digests, is_quick};
-use super::record::{CallRecord, milliseconds};
+use super::kept_output::{self, Kept};
+use super::record::CallRecord;
 use crate::audit::{Event, Who};
 use crate::base::locks::LockExt;
 use crate::base::worker_threads;
@@ -19,13 +18,9 @@ use crate::exec::{Exited, Input, Process, Running, Streams};
 pub struct Activity {
     next: AtomicU64,
     commands: Mutex<Vec<Arc<RunningCommand>>>,
-    /// Commands that have just ended, while somebody watches: their output is asked for a moment after their start.
-    ended: Mutex<VecDeque<Arc<RunningCommand>>>,
+    /// What ended commands have printed, while somebody watches: see [`Kept`].
+    ended: Mutex<Kept>,
 }
-
-/// How long, and how many of them, ended commands are kept for those who watch.
-const KEPT: Duration = Duration::from_secs(5);
-const MOST_KEPT: usize = 64;
 
 /// A command that runs, in a call or as a task.
 #[derive(Debug)]
@@ -38,33 +33,18 @@ pub struct RunningCommand {
     pub description: Option<String>,
     pub since: SystemTime,
     pub process: Process,
-    pub streams: Streams,
+    pub output: Arc<CommandOutput>,
     /// Where a person can type, if its input is open.
     pub input: Option<Arc<Input>>,
     typed: AtomicBool,
     record: CallRecord,
     task: Mutex<Option<String>>,
-    over: CancellationToken,
-    begun: Instant,
 }
 
 impl RunningCommand {
     /// The id of the task that it has become.
     pub fn task(&self) -> Option<String> {
         self.task.locked().clone()
-    }
-
-    /// Waits until it has ended and its output is complete.
-    pub async fn over(&self) {
-        self.over.cancelled().await;
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.over.is_cancelled()
-    }
-
-    pub fn elapsed(&self) -> u64 {
-        milliseconds(self.begun)
     }
 
     /// A person types into it. This is recorded once: with an event for every key, the log would show the length of a
@@ -102,22 +82,20 @@ impl Activity {
         self.commands.locked().iter().find(|command| command.id == id).cloned()
     }
 
-    /// As [`Activity::command`], also for one that has just ended.
-    pub fn recent_command(&self, id: &str) -> Option<Arc<RunningCommand>> {
-        let ended = || self.ended.locked().iter().find(|command| command.id == id).cloned();
-        self.command(id).or_else(ended)
+    /// What a command prints, also one that has ended not long ago.
+    pub fn output(&self, id: &str) -> Option<Arc<CommandOutput>> {
+        let ended = || self.ended.locked().find(id);
+        self.command(id).map(|command| command.output.clone()).or_else(ended)
     }
 
-    fn keep_for_a_moment(self: &Arc<Self>, command: Arc<RunningCommand>) {
-        let mut ended = self.ended.locked();
-        ended.push_back(command.clone());
-        if ended.len() > MOST_KEPT {
-            ended.pop_front();
-        }
+    fn keep(self: &Arc<Self>, output: Arc<CommandOutput>) {
+        self.ended.locked().add(output);
         let activity = self.clone();
         tokio::spawn(async move {
-            tokio::time::sleep(KEPT).await;
-            activity.ended.locked().retain(|kept| !Arc::ptr_eq(kept, &command));
+            for wait in kept_output::TIMES {
+                tokio::time::sleep(wait).await;
+                activity.ended.locked().forget();
+            }
         });
     }
 
@@ -125,6 +103,7 @@ impl Activity {
     pub fn begin(self: &Arc<Self>, record: &CallRecord, about: About, running: &Running) -> Tracked {
         let About { command, cwd, description } = about;
         let id = format!("c{}", self.next.fetch_add(1, Ordering::Relaxed) + 1);
+        let output = CommandOutput::new(&id, record.who(), running.streams.clone());
         let command = Arc::new(RunningCommand {
             id,
             who: record.who().clone(),
@@ -133,13 +112,11 @@ impl Activity {
             description,
             since: SystemTime::now(),
             process: running.process.clone(),
-            streams: running.streams.clone(),
+            output: Arc::new(output),
             input: running.input.clone(),
             typed: AtomicBool::new(false),
             record: record.clone(),
             task: Mutex::default(),
-            over: CancellationToken::new(),
-            begun: Instant::now(),
         });
         self.commands.locked().push(command.clone());
         record.add(Event::ProcessStart {
@@ -161,7 +138,7 @@ impl Tracked {
         let process = task.process.clone();
         tokio::spawn(async move {
             let exited = process.exited().await;
-            self.command.streams.drain().await;
+            self.command.output.streams.drain().await;
             self.end(exited.as_ref(), None);
         });
     }
@@ -172,19 +149,21 @@ impl Tracked {
 
     fn ended(&mut self, exit_code: Option<i32>, ended_by: Option<&'static str>) {
         self.ended = true;
+        let output = &self.command.output;
+        let ended_by = ended_by.or_else(|| exit_code.is_none().then_some("lost"));
+        let milliseconds = output.elapsed();
         if self.record.is_watched() {
-            self.activity.keep_for_a_moment(self.command.clone());
+            self.activity.keep(output.clone());
         }
-        self.command.over.cancel();
+        output.end(CommandEnd { exit_code, ended_by, milliseconds });
         self.activity.commands.locked().retain(|command| !Arc::ptr_eq(command, &self.command));
-        let (stdout_bytes, stderr_bytes) = match &self.command.streams {
+        let (stdout_bytes, stderr_bytes) = match &output.streams {
             Streams::Pipes { stdout, stderr } => (stdout.get().spill.seen(), stderr.get().spill.seen()),
             Streams::Terminal { raw, .. } => (raw.get().spill.seen(), 0),
         };
-        let (process, milliseconds) = (self.command.id.clone(), self.command.elapsed());
-        let ended_by = ended_by.or_else(|| exit_code.is_none().then_some("lost"));
-        let quick = is_quick(&self.command.streams);
-        let Digests { stdout, stderr } = if quick { digests(&self.command.streams) } else { Digests::default() };
+        let process = self.command.id.clone();
+        let quick = is_quick(&output.streams);
+        let Digests { stdout, stderr } = if quick { digests(&output.streams) } else { Digests::default() };
         self.record.add(Event::ProcessExit {
             process,
             exit_code,
@@ -203,10 +182,10 @@ impl Tracked {
     /// A long output is read on a thread of its own, and its digest is an event of its own. No call waits for it.
     fn digest_later(&self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (command, record) = (self.command.clone(), self.record.clone());
+        let (output, record) = (self.command.output.clone(), self.record.clone());
         runtime.spawn(worker_threads::run(move || {
-            let Digests { stdout, stderr } = digests(&command.streams);
-            let process = command.id.clone();
+            let Digests { stdout, stderr } = digests(&output.streams);
+            let process = output.id.clone();
             record.add(Event::Digest { process, stdout_sha256: stdout, stderr_sha256: stderr });
         }));
     }

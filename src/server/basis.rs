@@ -83,7 +83,7 @@ impl Basis {
         Workplace::new(&self.config.directories, roots)
     }
 
-    /// Before the first call of a server that was started without a shell: see [`exec::Login`]. The login shell runs in a
+    /// Before the first call of a server that was started without a shell: see [`exec::LoginShell`]. The login shell runs in a
     /// sandbox without a scope, so start-up files that an agent may have written can change nothing.
     pub async fn ask_login_shell(&self, shell: &Shell, directory: &Arc<ServerDirectory>) {
         let (server, settings) = (&self.config.environment, &self.config.env);
@@ -93,7 +93,7 @@ impl Basis {
         let ask = async || {
             let get = |name: &str| variable(server, name).map(PathBuf::from);
             let named = get("SHELL").filter(|shell| shell.is_absolute() && shell.exists());
-            let login = exec::Login {
+            let login = exec::LoginShell {
                 shell: named.unwrap_or_else(|| shell.path().to_owned()),
                 home: get("HOME").unwrap_or_else(|| PathBuf::from("/")),
             };

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use crate::base::identity::Identity;
 use crate::base::locks::LockExt;
-use crate::exec::{HomeLayer, HomeLayers, HomeLease};
+use crate::exec::{LayerLease, ProjectLayer, ProjectLayers};
 use crate::sandbox::home::Home;
 use crate::sandbox::secrets::Mask;
 
 #[derive(Debug)]
 pub struct Homes {
-    layers: HomeLayers,
-    leases: tokio::sync::Mutex<HashMap<PathBuf, Arc<HomeLease>>>,
+    layers: ProjectLayers,
+    leases: tokio::sync::Mutex<HashMap<PathBuf, Arc<LayerLease>>>,
     /// Set when this machine cannot mount an upper layer.
     unsupported: Mutex<Option<String>>,
     measured: Mutex<HashMap<PathBuf, Measured>>,
@@ -34,7 +34,7 @@ const BETWEEN_MEASURES: Duration = Duration::from_secs(10);
 impl Homes {
     pub fn new(state_dir: &Path) -> Self {
         Self {
-            layers: HomeLayers::below(state_dir),
+            layers: ProjectLayers::of_homes(state_dir),
             leases: tokio::sync::Mutex::default(),
             unsupported: Mutex::default(),
             measured: Mutex::default(),
@@ -49,7 +49,7 @@ impl Homes {
         home: &Home,
         masks: &[Mask],
         temporary: impl FnOnce() -> Option<PathBuf>,
-    ) -> Option<Arc<HomeLease>> {
+    ) -> Option<Arc<LayerLease>> {
         if self.unsupported.locked().is_some() {
             return None;
         }
@@ -59,13 +59,13 @@ impl Homes {
         }
         let view = view(home, masks);
         let layer = self.layers.of(project);
-        let taken = tokio::task::spawn_blocking(move || HomeLease::take(&layer?, view)).await.ok()?;
+        let taken = tokio::task::spawn_blocking(move || LayerLease::take(&layer?, view)).await.ok()?;
         let lease = match taken {
             Ok(Some(lease)) => lease,
             Ok(None) => {
                 tracing::warn!(project = %project.display(), "another server uses this project's private home with other \
                     settings; this one gets an empty home that is not kept");
-                HomeLease::take(&HomeLayer::temporary(temporary()?).ok()?, view).ok()??
+                LayerLease::take(&ProjectLayer::temporary(temporary()?).ok()?, view).ok()??
             }
             Err(error) => {
                 self.give_up(&format!("failed to make a layer for the home: {error}"));
@@ -107,7 +107,7 @@ impl Homes {
     }
 
     /// How many bytes a layer holds, unless it was measured a short while ago.
-    pub async fn measure(&self, lease: &Arc<HomeLease>) -> Option<u64> {
+    pub async fn measure(&self, lease: &Arc<LayerLease>) -> Option<u64> {
         let key = lease.directory().to_owned();
         let last = self.measured.locked().get(&key).copied();
         if last.is_some_and(|last| last.at.elapsed() < BETWEEN_MEASURES.max(last.took * SHARE)) {

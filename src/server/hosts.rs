@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::{OnceCell, mpsc, oneshot};
 
-use super::{CallRecord, Client, Context, Server, Session, Stop};
+use super::{CallRecord, Client, Connections, Context, Server, Session, Stop};
 use crate::audit::Event;
 use crate::base::locks::LockExt;
 use crate::network::{Connection, Doorman, HostPattern, Rules, Settings, Target};
@@ -21,6 +21,7 @@ use crate::policy::{Action, Grant, Subject};
 pub struct Hosts {
     rules: Rules,
     state: Mutex<State>,
+    connections: Arc<Connections>,
 }
 
 #[derive(Debug, Default)]
@@ -67,19 +68,24 @@ const BY_THE_PERSON: &str = "; the user refused it for this session";
 
 impl Hosts {
     pub fn new(settings: &Settings) -> Self {
-        Self { rules: Rules::new(&settings.allow, &settings.deny), state: Mutex::default() }
+        Self {
+            rules: Rules::new(&settings.allow, &settings.deny),
+            state: Mutex::default(),
+            connections: Arc::default(),
+        }
     }
 
     /// Decides for commands with these grants.
     pub fn doorman(self: &Arc<Self>, grants: &[Grant]) -> Doorman {
         let granted: Vec<HostPattern> = granted(grants).filter_map(|host| host.parse().ok()).collect();
-        let (asked, told) = (self.clone(), self.clone());
+        let (asked, told, connections) = (self.clone(), self.clone(), self.connections.clone());
         Doorman {
             rules: self.rules.and_allow(&granted),
             ask: Arc::new(move |target| {
                 let hosts = asked.clone();
                 Box::pin(async move { hosts.ask(ReachHost { pattern: target.pattern() }, &target).await })
             }),
+            opened: Arc::new(move |target, traffic| connections.opened(target, traffic)),
             report: Arc::new(move |connection| told.record(connection)),
         }
     }
@@ -102,6 +108,10 @@ impl Hosts {
         let number = state.next_desk;
         state.desks.push((number, sender));
         Desk { hosts: self.clone(), number, asked }
+    }
+
+    pub fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// Lines for the agent about connections that were refused.
@@ -177,6 +187,7 @@ impl Hosts {
     }
 
     fn record(&self, connection: Connection) {
+        self.connections.ended(&connection);
         let Connection { host, port, refused, failed, sent, received, milliseconds } = connection;
         let mut state = self.state.locked();
         if let Some(reason) = refused.as_ref().filter(|reason| !state.notes.contains(reason)).cloned() {

@@ -7,17 +7,22 @@
 //! - What a tool gives back: a [`ToolOutput`] or a [`Stop`] ([`outcome`]).
 //! - What people see: [`CallRecord`] writes the audit log, [`Activity`] lists the commands that run, [`Questions`] those that
 //!   wait for an answer.
+//! - What runs at most once: [`KnownCalls`] has the calls with an id that run, and returns the records of the others.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
 //!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
 //!   secret now, [`NameWatch`] looks after protected names.
-//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`PublishedPorts`] shows their servers.
+//! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`Connections`] lists what
+//!   they reached, [`PublishedPorts`] shows their servers.
 
 mod activity;
 mod asker;
 mod basis;
+mod call_result;
 mod client;
 mod clients;
 pub mod command;
+mod command_output;
+mod connections;
 mod context;
 mod digest;
 mod disk_watch;
@@ -30,6 +35,8 @@ mod ids;
 mod instructions;
 mod keep_change;
 mod keeper_life;
+mod kept_output;
+mod known_calls;
 mod name_watch;
 mod notes;
 mod outcome;
@@ -57,9 +64,12 @@ mod workplace;
 pub use activity::{Activity, RunningCommand};
 pub use asker::{Asker, GivenAnswer, OpenQuestion};
 pub use basis::Basis;
+pub use call_result::CallResult;
 pub use client::{Attending, Client, ClientId};
 pub use clients::Clients;
 pub use command::Command;
+pub use command_output::CommandOutput;
+pub use connections::{Connections, SeenHost};
 pub use context::{Call, Context};
 pub use enforcement::Enforcement;
 pub use homes::Homes;
@@ -68,6 +78,7 @@ pub use hung_mounts::answers;
 pub use ids::Ids;
 pub use instructions::sandbox_in_words;
 pub use keeper_life::KeeperLife;
+pub use known_calls::{Known, KnownCalls};
 pub use name_watch::NameWatch;
 pub use notes::Notes;
 pub use outcome::{Content, Stop, ToolError, ToolOutput};

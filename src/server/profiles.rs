@@ -11,7 +11,7 @@ use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::base::search_path::variable;
 use crate::config::Config;
-use crate::exec::{HomeLease, ServerDirectory, Totals};
+use crate::exec::{LayerLease, ProjectLayers, ServerDirectory, Totals};
 use crate::files::{self, real_directory};
 use crate::network::{self, variables};
 use crate::policy::{Grant, Overlaid};
@@ -35,6 +35,8 @@ pub struct Profiles {
     caches: OnceLock<Vec<PathBuf>>,
     secrets: Secrets,
     homes: Arc<Homes>,
+    /// With `--draft`.
+    drafts: Option<ProjectLayers>,
     /// What was found out last, and when.
     found: Mutex<Option<(Instant, Arc<Enforcement>)>>,
     /// Held while a keeper tries the machine out.
@@ -63,7 +65,7 @@ pub struct Plan {
     pub profile: Profile,
     /// The profile's secrets, as they were when the plan was made.
     pub masks: Arc<Vec<Stamped>>,
-    pub home: Option<Arc<HomeLease>>,
+    pub home: Option<Arc<LayerLease>>,
 }
 
 /// Why commands are refused on this machine.
@@ -108,6 +110,7 @@ impl Profiles {
             caches: OnceLock::new(),
             secrets: Secrets::new(finder),
             homes: Arc::new(Homes::new(&config.state_dir)),
+            drafts: config.draft.then(|| ProjectLayers::of_drafts(&config.state_dir)),
             found: Mutex::default(),
             trying: tokio::sync::Mutex::default(),
             totals: Arc::new(Totals::new(config.sandbox.limits.total_limits())),
@@ -285,6 +288,7 @@ impl Profiles {
             home: (level == Level::Full).then(|| self.home_seen(scope, private_tmp)).flatten(),
             writable,
             scope: if self.settings.mode == Mode::WorkspaceWrite { scope.to_vec() } else { Vec::new() },
+            drafts: self.drafts_in(scope),
             caches,
             visible: self.visible.iter().chain(scope).cloned().collect(),
             tmp: tmp.to_owned(),
@@ -316,6 +320,16 @@ impl Profiles {
             return None;
         }
         Some(Home { aliases: aliases(&path), path, ..Home::default() })
+    }
+
+    /// The layers of the drafts that this server has mounted over directories of the scope.
+    fn drafts_in(&self, scope: &[PathBuf]) -> Vec<PathBuf> {
+        let Some(layers) = &self.drafts else { return Vec::new() };
+        let layers = scope.iter().filter_map(|directory| layers.covering(directory));
+        let mut directories: Vec<PathBuf> = layers.map(|layer| layer.directory().to_owned()).collect();
+        directories.sort();
+        directories.dedup();
+        directories
     }
 
     fn caches(&self) -> &Vec<PathBuf> {

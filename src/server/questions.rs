@@ -15,6 +15,8 @@ use crate::gate::{Answer, Decision, Form};
 
 /// How long a person may take to decide.
 pub const PATIENCE: Duration = Duration::from_mins(5);
+/// How long a question waits for a person who was there and has left.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
 /// The name of the client among those who answer.
 pub const CLIENT: &str = "the client";
 /// So many answered questions are remembered, for those who answer too late.
@@ -175,9 +177,15 @@ impl Questions {
         can_answer(&self.approvers.borrow(), principal)
     }
 
-    /// Waits until nobody is there who could answer a question of this principal.
+    /// Waits until nobody is there who could answer a question of this principal. Somebody who comes back soon has not
+    /// left: a person may load the page again, or their connection may break for a moment.
     pub async fn all_left(&self, principal: &str) {
-        let _ = self.approvers.subscribe().wait_for(|all| !can_answer(all, principal)).await;
+        let mut approvers = self.approvers.subscribe();
+        while self.has_approver(principal) {
+            let _ = approvers.wait_for(|all| !can_answer(all, principal)).await;
+            let back = approvers.wait_for(|all| can_answer(all, principal));
+            let _ = tokio::time::timeout(BACK_WITHIN, back).await;
+        }
     }
 
     pub fn changes(&self) -> watch::Receiver<u64> {

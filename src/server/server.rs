@@ -5,18 +5,20 @@ use std::time::Duration;
 use super::record::{self, CallRecord};
 use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts,
-    Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
+    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, KnownCalls, NameWatch, Notes, Proxies,
+    PublishedPorts, Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace,
+    instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
 use crate::config::{Config, Source};
-use crate::drafts::Work;
+use crate::drafts::{Draft, Sides, Work};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
 use crate::network;
+use crate::records::Store;
 use crate::sandbox::{EarlierLevel, Tested};
 
 /// Everything that outlives a single request.
@@ -32,6 +34,7 @@ pub struct Server {
     audit: Arc<Log>,
     activity: Arc<Activity>,
     questions: Arc<Questions>,
+    known_calls: KnownCalls,
     /// With `--draft`: the drafts that this server works on.
     work: Option<Arc<Work>>,
     /// Held until the sandbox has been tested. Calls wait for it.
@@ -42,13 +45,15 @@ pub struct Server {
 
 /// A self-test that has not stopped by then does not keep the server from its end.
 const LONGEST_TEST: Duration = Duration::from_secs(1);
+/// How long a shutdown waits for the records of calls that it has ended.
+const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 
 const DRAFT_NOTE: &str = "this is a draft of the project: commands and file tools see and change it as usual, and the \
                           person's files stay as they are until the person runs `testudo apply` (`testudo changes` lists \
                           what is different)";
 
 /// Why a call got no tool result at all.
-#[derive(Debug, thiserror::Error, Eq, PartialEq)]
+#[derive(Clone, Debug, thiserror::Error, Eq, PartialEq)]
 pub enum CallError {
     #[error("unknown tool \"{name}\"; the tools are: {valid}")]
     UnknownTool { name: String, valid: String },
@@ -73,6 +78,7 @@ impl Server {
         config.control_dirs.iter().for_each(|directory| drop(exec::make_private(directory)));
         let setup = Setup::new(config, table, &directory)?;
         let config = &setup.config;
+        let known_calls = KnownCalls::new(Store::below(&config.state_dir));
         Ok(Arc::new(Self {
             audit: Arc::new(Log::new(config.audit.clone(), &config.state_dir, secrets(config))),
             setup: Mutex::new(Arc::new(setup)),
@@ -84,6 +90,7 @@ impl Server {
             kept,
             activity: Arc::default(),
             questions: Arc::default(),
+            known_calls,
             work: work.map(Arc::new),
             starting: Arc::default(),
             announced: OnceLock::new(),
@@ -239,6 +246,11 @@ impl Server {
         &self.audit
     }
 
+    /// The drafts that this server works on, each with both of its sides.
+    pub fn drafts(&self) -> std::io::Result<Vec<(Draft, Sides)>> {
+        self.work.as_ref().map_or(Ok(Vec::new()), |work| work.drafts())
+    }
+
     /// The commands that run now.
     pub fn activity(&self) -> &Arc<Activity> {
         &self.activity
@@ -247,6 +259,11 @@ impl Server {
     /// The questions that wait for a person.
     pub fn questions(&self) -> &Arc<Questions> {
         &self.questions
+    }
+
+    /// The calls that have an id.
+    pub(super) fn known_calls(&self) -> &KnownCalls {
+        &self.known_calls
     }
 
     /// What people have approved in this server or for good.
@@ -335,6 +352,8 @@ impl Server {
     pub async fn shut_down(&self) {
         let _tested = tokio::time::timeout(LONGEST_TEST, self.starting.read()).await;
         self.clients.end_all().await;
+        // Their commands have ended, so this takes no longer than to write the results down.
+        let _ = tokio::time::timeout(RECORDED_WITHIN, self.calls_finished()).await;
         self.setup().basis.spare.end();
         exec::guards_gone().await;
         if let Some(work) = self.work.clone() {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::time_limit::time_limit;
 use super::{Tool, check_command, stream_text, task_text};
-use crate::exec::{KeeperError, ShellState, Stdin, Streams, Until, Waited};
+use crate::exec::{KeeperError, ShellState, Stdin, Streams, Until, WaitEnd};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
 use crate::server::command::{AtLimit, Command, CommandError, Finished, How, TimeLimit, What};
@@ -125,7 +125,7 @@ impl BashCall<'_> {
         let limit = self.answer_within().map_or(self.timeout(), |limit| limit.min(self.timeout()));
         let waiting = task.wait(&Until::Exit, limit, &self.context.cancel);
         let waited = Progress::default().while_running(self.context.progress.clone(), waiting).await;
-        if waited == Waited::Cancelled {
+        if waited == WaitEnd::Cancelled {
             task.process.terminate().await;
             self.session.tasks().forget(&task.id);
             return Err(ToolError::new("cancelled by the client; the program and its children were ended"));

@@ -11,8 +11,8 @@ use crate::files::{self, FileError, Protected, RequestedPath, SearchFiles, Targe
 use crate::gate::Permitted;
 use crate::server::{Context, Session, answers};
 
-/// A path argument. A relative one starts at the session's cwd. A path on a file system that hangs is refused: whoever
-/// opened it would wait for ever.
+/// A path argument. A relative one starts at the session's cwd. A path on a file system that hangs is refused:
+/// opening it would take for ever.
 pub async fn requested(session: &Session, path: &str) -> Result<RequestedPath, ToolError> {
     let home = session.basis().config.files.home.as_deref();
     let requested = RequestedPath::new(path, &session.state().cwd, home)?;
@@ -86,6 +86,8 @@ pub async fn write<T: Send + 'static>(
     if permitted.protected.is_some() && result.is_ok() {
         session.names().written(permitted.target.path()).await;
     }
+    // The handle is the last of the old file, and closing it frees the file's blocks. Nobody needs to wait for that.
+    tokio::spawn(worker_threads::run(move || drop(permitted)));
     Ok(result?)
 }
 

@@ -90,7 +90,14 @@ impl Tool for Grep {
         let interrupt = Interrupt::after(BUDGET).or_cancelled(context.cancel.clone());
         let text = file::blocking(move || {
             let page = files::grep(&permitted, &query, &scope, &interrupt)?;
-            Ok(text(&page, &query, &cwd))
+            let mut text = text(&page, &query, &cwd);
+            if let Some(literal) = query.literal().filter(|_| page.total_matches == 0 && !page.partial) {
+                let found = files::grep(&permitted, &literal, &scope, &interrupt)?.total_matches;
+                if found > 0 {
+                    text.push_str(&format!("\nAs plain text there are {found}: the pattern is {}", literal.pattern));
+                }
+            }
+            Ok(text)
         });
         Ok(text.await?.into())
     }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::task_text::{self, Part};
 use super::time_limit::wait_limit;
 use super::{Hints, Stop, Tool, ToolError, ToolOutput, task_pages, unknown_task};
-use crate::exec::{PageRequest, Task, Until, Waited};
+use crate::exec::{PageRequest, Task, Until, WaitEnd};
 use crate::server::{Context, Progress, Session};
 
 /// Reads a task, a terminal or a stored output, and waits if asked to.
@@ -99,7 +99,7 @@ fn whole(context: &Context) -> PageRequest {
 
 /// Waits as the arguments say. Returns what ended the wait if a condition was given. Progress notifications keep the client
 /// from giving up.
-async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<Option<Waited>, ToolError> {
+async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<Option<WaitEnd>, ToolError> {
     let until = arguments.until()?;
     let default = if arguments.wait_for.is_some() { DEFAULT_WAIT } else { Duration::ZERO };
     let limit = wait_limit(arguments.wait_ms, default);
@@ -108,7 +108,7 @@ async fn wait(arguments: &Arguments, context: &Context, task: &Task) -> Result<O
     }
     let waiting = task.wait(&until, limit, &context.cancel);
     let waited = Progress::default().while_running(context.progress.clone(), waiting).await;
-    if waited == Waited::Cancelled {
+    if waited == WaitEnd::Cancelled {
         return Err(ToolError::new("cancelled by the client; the task goes on"));
     }
     Ok(arguments.wait_for.is_some().then_some(waited))
@@ -120,7 +120,7 @@ async fn read(
     session: &Session,
     task: &Arc<Task>,
     request: Option<PageRequest>,
-    waited: Option<Waited>,
+    waited: Option<WaitEnd>,
 ) -> Result<String, ToolError> {
     let header = task_text::header(task, waited).await;
     let completed = task.finished().is_some();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stream_text;
-use crate::exec::{Streams, Task, Waited};
+use crate::exec::{Streams, Task, WaitEnd};
 use crate::server::{Context, Session};
 
 /// Which part of its output is shown.
@@ -15,7 +15,7 @@ pub enum Part {
 }
 
 /// The header: the task's status and, after a wait for a condition, what ended the wait.
-pub async fn header(task: &Task, waited: Option<Waited>) -> String {
+pub async fn header(task: &Task, waited: Option<WaitEnd>) -> String {
     let mut text = match task.finished() {
         Some(finished) => completed(finished.exit_code),
         None => "status: running\n".to_owned(),
@@ -34,15 +34,15 @@ pub fn completed(exit_code: i32) -> String {
     format!("status: completed\nexit_code: {exit_code}\n")
 }
 
-fn reason(waited: Waited) -> &'static str {
+fn reason(waited: WaitEnd) -> &'static str {
     match waited {
-        Waited::Exit => "the task ended",
-        Waited::Pattern => "the pattern matched",
-        Waited::Port => "the port accepts connections",
-        Waited::WaitsForInput => "the task waits for input",
-        Waited::Quiet => "the screen has been quiet for 3 s",
-        Waited::TimeUp => "the time is up",
-        Waited::Cancelled => "cancelled",
+        WaitEnd::Exit => "the task ended",
+        WaitEnd::Pattern => "the pattern matched",
+        WaitEnd::Port => "the port accepts connections",
+        WaitEnd::WaitsForInput => "the task waits for input",
+        WaitEnd::Quiet => "the screen has been quiet for 3 s",
+        WaitEnd::TimeUp => "the time is up",
+        WaitEnd::Cancelled => "cancelled",
     }
 }
 

@@ -8,8 +8,8 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::places::Place;
 use super::single_header::single_header;
+use super::slots::Slot;
 use crate::config::Tokens;
 
 /// The name of the token that a request came with.
@@ -33,7 +33,7 @@ pub async fn check(State(tokens): State<Arc<Tokens>>, mut request: Request, next
             [(header::WWW_AUTHENTICATE, "Bearer realm=\"testudo\""), (header::CONTENT_TYPE, "application/json")];
         return (StatusCode::UNAUTHORIZED, headers, r#"{"error":"unauthorized"}"#).into_response();
     };
-    if request.extensions().get::<Arc<Place>>().is_some_and(|place| !place.belongs_to(&name)) {
+    if request.extensions().get::<Arc<Slot>>().is_some_and(|slot| !slot.belongs_to(&name)) {
         tracing::warn!(principal = &*name, "too many connections of one token; a new one was refused");
         return (StatusCode::TOO_MANY_REQUESTS, [(header::CONNECTION, "close")], TOO_MANY).into_response();
     }

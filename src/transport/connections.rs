@@ -10,13 +10,14 @@ use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::listener::{Listener, Stream};
-use super::places::{Place, Places};
 use super::share::Share;
+use super::slots::{Slot, Slots};
+use crate::control::connections;
 use crate::exec::Caller;
 
 /// How long the head of a request may take. An idle connection is closed after the same time.
@@ -29,7 +30,7 @@ const MOST_CALLERS_AT_ONCE: usize = 4;
 
 #[derive(Clone)]
 pub struct Connections {
-    places: Arc<Places>,
+    slots: Arc<Slots>,
     finding_callers: Arc<Semaphore>,
     closing: CancellationToken,
 }
@@ -38,7 +39,7 @@ impl Connections {
     /// `closing` stops the listener. Each connection finishes its current response and then closes.
     pub fn new(share: Share, closing: CancellationToken) -> Self {
         let finding_callers = Arc::new(Semaphore::new(MOST_CALLERS_AT_ONCE));
-        Self { places: Places::new(share), finding_callers, closing }
+        Self { slots: Slots::new(share), finding_callers, closing }
     }
 
     pub async fn accept(&self, listener: Listener, router: Router) {
@@ -60,25 +61,25 @@ impl Connections {
 
     /// Waits until no connection is left.
     pub async fn finished(&self) {
-        self.places.empty().await;
+        self.slots.empty().await;
     }
 
     fn begin(&self, stream: Stream, router: Router) {
-        let Some(place) = self.places.take() else {
+        let Some(slot) = self.slots.take() else {
             tracing::warn!("too many connections; a new one was refused");
             tokio::spawn(refuse(stream, "503 Service Unavailable", TOO_MANY));
             return;
         };
-        let (this, lost) = (self.clone(), place.lost.clone());
+        let (this, lost) = (self.clone(), slot.lost.clone());
         tokio::spawn(async move {
             tokio::select! {
-                () = this.serve(stream, place, router) => {}
+                () = this.serve(stream, slot, router) => {}
                 () = lost.cancelled() => tracing::debug!("a connection without a token made room for another one"),
             }
         });
     }
 
-    async fn serve(self, stream: Stream, place: Arc<Place>, router: Router) {
+    async fn serve(self, stream: Stream, slot: Arc<Slot>, router: Router) {
         let Some((stream, caller)) = self.find_caller(stream).await else { return };
         if caller != Caller::Outside {
             tracing::warn!(
@@ -92,8 +93,8 @@ impl Connections {
             tracing::debug!(%error, "failed to prepare a connection");
         }
         match stream {
-            Stream::Tcp(stream) => self.serve_http(stream, place, router).await,
-            Stream::Unix(stream) => self.serve_http(stream, place, router).await,
+            Stream::Tcp(stream) => self.serve_http(stream, slot, router).await,
+            Stream::Unix(stream) => self.serve_http(stream, slot, router).await,
         }
     }
 
@@ -106,13 +107,13 @@ impl Connections {
         finding.await.ok()
     }
 
-    async fn serve_http<S>(self, stream: S, place: Arc<Place>, router: Router)
+    async fn serve_http<S>(self, stream: S, slot: Arc<Slot>, router: Router)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let router = TowerToHyperService::new(router);
         let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
-            request.extensions_mut().insert(place.clone());
+            request.extensions_mut().insert(slot.clone());
             router.call(request)
         });
         let connection = http1::Builder::new()
@@ -141,23 +142,8 @@ const FROM_NOWHERE: &str = "testudo could not find out which process of this mac
                             that its own sessions may have made; let the client connect by itself, or use --listen unix:PATH";
 
 async fn refuse(stream: Stream, status: &str, reason: &str) {
-    let length = reason.len() + 1;
-    let response = format!(
-        "HTTP/1.1 {status}\r\nretry-after: 1\r\nconnection: close\r\ncontent-type: text/plain\r\n\
-         content-length: {length}\r\n\r\n{reason}\n"
-    );
-    let sending = async {
-        match stream {
-            Stream::Tcp(stream) => send_and_close(stream, response.as_bytes()).await,
-            Stream::Unix(stream) => send_and_close(stream, response.as_bytes()).await,
-        }
-    };
-    let _ = tokio::time::timeout(Duration::from_secs(1), sending).await;
-}
-
-/// Reads the request away before it closes. Otherwise the client would lose the response together with the connection.
-async fn send_and_close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, response: &[u8]) -> std::io::Result<()> {
-    stream.write_all(response).await?;
-    stream.shutdown().await?;
-    tokio::io::copy(&mut stream.take(LARGEST_HEAD as u64), &mut tokio::io::sink()).await.map(drop)
+    match stream {
+        Stream::Tcp(stream) => connections::refuse(stream, status, reason).await,
+        Stream::Unix(stream) => connections::refuse(stream, status, reason).await,
+    }
 }

@@ -10,14 +10,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::header;
 use axum::middleware::from_fn_with_state;
 use axum::response::IntoResponse;
 use axum::routing::{any, get};
-use rmcp::ServerHandler;
 use tokio_util::sync::CancellationToken;
 
 use super::auth;
+use super::backend::Backend;
 use super::connections::Connections;
 use super::in_flight::{self, InFlight};
 use super::listener::Listener;
@@ -87,30 +88,23 @@ impl Http {
             Listen::Unix(_) => 0,
         };
         self.console = Console::of_server(server.clone(), self.settings.tokens.clone(), port).router();
-        // All requests share one handler by clones, because an answer may come with another request than its question.
-        let handler = Handler::new(server.clone());
-        let result = self.serve(server.clients().clone(), signals, move || handler.clone()).await;
+        let result = self.serve(server.clients().clone(), signals, Handler::new(server.clone())).await;
         server.shut_down().await;
         result
     }
 
-    /// Serves until a signal asks for a shutdown. `make_handler` is called for each protocol session, and for each request
-    /// in the lifecycle without sessions.
-    pub async fn serve<H: ServerHandler>(
-        self,
-        clients: Arc<Clients>,
-        mut signals: Signals,
-        make_handler: impl Fn() -> H + Send + Sync + 'static,
-    ) -> io::Result<()> {
+    /// Serves until a signal asks for a shutdown, or until no client has been heard of for the time of the lease.
+    pub async fn serve<H: Backend>(self, clients: Arc<Clients>, mut signals: Signals, handler: H) -> io::Result<()> {
         let closing = CancellationToken::new();
-        let HttpSettings { max_sessions, max_connections, reconnect_grace, idle_timeout, shutdown_grace, .. } =
-            self.settings;
+        let HttpSettings {
+            max_sessions, max_connections, reconnect_grace, idle_timeout, shutdown_grace, lease, ..
+        } = self.settings;
         let share = |most: usize| Share { most: most.max(1), principals: self.settings.tokens.len() };
         let connections = Connections::new(share(max_connections), closing.clone());
         let sessions = ProtocolSessions::new(clients.clone(), share(max_sessions), reconnect_grace, closing.clone());
         let endpoint = McpEndpoint {
             sessions: sessions.clone(),
-            make_handler: Arc::new(make_handler),
+            handler: handler.clone(),
             largest_body: usize::try_from(self.settings.max_body).unwrap_or(usize::MAX),
         };
         let in_flight = InFlight::new();
@@ -122,15 +116,25 @@ impl Http {
                 limit => sessions.sweep(limit).await,
             }
         };
-        tokio::select! {
-            () = accepting => {}
-            () = sweeping => {}
-            () = signals.next() => {}
-        }
+        let lease_over = async {
+            match lease {
+                Duration::ZERO => std::future::pending().await,
+                lease => in_flight.silent_for(lease).await,
+            }
+        };
+        let shutdown_grace = tokio::select! {
+            () = accepting => shutdown_grace,
+            () = sweeping => shutdown_grace,
+            () = signals.next() => shutdown_grace,
+            () = lease_over => {
+                tracing::warn!(?lease, "no client was heard of for the time of the lease");
+                Duration::ZERO
+            }
+        };
         tracing::info!(grace = ?shutdown_grace, "shutting down; running calls may finish");
         closing.cancel();
         tokio::select! {
-            () = in_flight.finished() => {}
+            () = async { in_flight.finished().await; handler.calls_finished().await } => {}
             () = tokio::time::sleep(shutdown_grace) => {}
             // A second signal ends the wait.
             () = signals.next() => {}
@@ -154,7 +158,7 @@ fn needed_token(settings: &HttpSettings) -> Result<Option<String>, StartError> {
 }
 
 /// A request passes the layers from the last one to the first.
-fn router<H: ServerHandler>(
+fn router<H: Backend>(
     settings: &HttpSettings,
     endpoint: McpEndpoint<H>,
     in_flight: InFlight,
@@ -162,12 +166,18 @@ fn router<H: ServerHandler>(
 ) -> Router {
     let callers = AllowedCallers::new(&settings.listen, &settings.allowed_hosts, &settings.allowed_origins);
     Router::new()
+        .route("/status", get(status::<H>).with_state(endpoint.handler.clone()))
         .route("/mcp", any(mcp_endpoint::handle::<H>).with_state(endpoint))
         .layer(from_fn_with_state(in_flight, in_flight::track))
         .layer(from_fn_with_state(Arc::new(settings.tokens.clone()), auth::check))
         .merge(console)
         .layer(from_fn_with_state(Arc::new(callers), origin::check))
         .route("/health", get(health))
+}
+
+/// For a gateway, behind the token.
+async fn status<H: Backend>(State(handler): State<H>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], handler.status().to_string())
 }
 
 /// Liveness probe. Reveals nothing about the server.

@@ -1,4 +1,8 @@
-//! Counts the responses that have not been sent completely, so that a shutdown waits for exactly those.
+//! Counts the responses that have not been sent completely, so that a shutdown waits for exactly those, and so that a
+//! server with a lease knows when it last heard from a client.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -7,14 +11,18 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use tokio::sync::watch;
 
+use crate::base::locks::LockExt;
+
 #[derive(Clone)]
 pub struct InFlight {
     count: watch::Sender<usize>,
+    /// When the last response ended.
+    last: Arc<Mutex<Instant>>,
 }
 
 impl InFlight {
     pub fn new() -> Self {
-        Self { count: watch::Sender::new(0) }
+        Self { count: watch::Sender::new(0), last: Arc::new(Mutex::new(Instant::now())) }
     }
 
     /// Waits until no response is in flight.
@@ -22,19 +30,30 @@ impl InFlight {
         let _ = self.count.subscribe().wait_for(|count| *count == 0).await;
     }
 
+    /// Waits until no response has been in flight for so long.
+    pub async fn silent_for(&self, limit: Duration) {
+        loop {
+            self.finished().await;
+            let left = limit.saturating_sub(self.last.locked().elapsed());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
+
     fn begin(self) -> InFlightGuard {
         self.count.send_modify(|count| *count += 1);
-        InFlightGuard { count: self.count }
+        InFlightGuard(self)
     }
 }
 
-struct InFlightGuard {
-    count: watch::Sender<usize>,
-}
+struct InFlightGuard(InFlight);
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        self.count.send_modify(|count| *count -= 1);
+        *self.0.last.locked() = Instant::now();
+        self.0.count.send_modify(|count| *count -= 1);
     }
 }
 

@@ -2,34 +2,46 @@
 //! both lifecycles, with and without `initialize`.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::http::request::Parts;
-use base64::prelude::{BASE64_STANDARD, Engine};
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ContentBlock,
-    CustomRequest, CustomResult, ErrorCode, Extensions, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, MetaObject, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, ContentBlock, CustomRequest, CustomResult, ErrorCode, Extensions, Implementation,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, MetaObject,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::auth::Principal;
+use super::backend::Backend;
+use super::call_id;
 use super::elicitation;
 use super::resources;
 use super::roots;
 use super::sealed_questions::SealedQuestions;
-use crate::server::{Asker, Call, Client, ClientId, ProgressSink, Server, Stop, ToolEntry, ToolError, ToolOutput};
+use crate::base::random;
+use crate::records::{BadCallId, CallId};
+use crate::server::{
+    Asker, Call, CallError, CallResult, Client, ClientId, Known, OpenQuestion, ProgressSink, Server, Stop, ToolEntry,
+    ToolError,
+};
 
 #[derive(Clone)]
 pub struct Handler {
     server: Arc<Server>,
     questions: SealedQuestions,
+    /// Tells this start of the server from others.
+    instance: Arc<str>,
 }
 
 impl Handler {
     pub fn new(server: Arc<Server>) -> Self {
-        Self { server, questions: SealedQuestions::default() }
+        Self { server, questions: SealedQuestions::default(), instance: random::hex::<16>().into() }
     }
 
     /// The client that sent a message. [`super::own_sessions`] has attached it to a message of a protocol session. Without
@@ -142,25 +154,101 @@ impl ServerHandler for Handler {
             let info = context.client_info()?;
             Some(format!("{} {}", info.name, info.version))
         });
+        let id = call_id::of_call(&context.meta, &context.extensions).map_err(bad_call_id)?;
+        if let Some(id) = id.clone().filter(|_| call_id::is_peek(&context.meta)) {
+            let known = self.server.peek(client.principal(), id).await;
+            return self.known(known);
+        }
+        // Without protocol sessions, a lost connection fires this. A call that has an id goes on: its client can ask for
+        // the result.
+        let may_be_lost = context.extensions.get::<Parts>().is_some() && !has_initialize(&context);
+        let cancel = if id.is_some() && may_be_lost { CancellationToken::new() } else { context.ct.clone() };
         let call = Call {
             asker: self.asker(&request, &context),
             client,
             tool: request.name.into_owned(),
             arguments: request.arguments.unwrap_or_default(),
             progress: progress(&context),
-            cancel: context.ct,
+            cancel,
         };
+        if let Some(id) = id {
+            let known = self.server.call_once(id, call).await;
+            return self.known(known);
+        }
         match self.server.call(call).await {
-            Ok(Ok(output)) => Ok(success(output).into()),
-            Ok(Err(Stop::Error(error))) => Ok(failure(&error).into()),
-            Ok(Err(Stop::Ask(question))) => Ok(match self.questions.seal(*question) {
-                Some(question) => question.into(),
-                None => failure(&ToolError::new("this needs an approval, and the question could not be sealed")).into(),
-            }),
-            Err(error) => Err(ErrorData::invalid_params(error.to_string(), None)),
+            Ok(Ok(output)) => Ok(result(&output.into()).into()),
+            Ok(Err(Stop::Error(error))) => Ok(result(&error.into()).into()),
+            Ok(Err(Stop::Ask(question))) => Ok(self.question(*question)),
+            Err(error) => Err(no_result(&error)),
+        }
+    }
+
+    /// A call can also be cancelled by its own id, from another connection than it came on.
+    async fn on_cancelled(&self, cancel: CancelledNotificationParam, context: NotificationContext<RoleServer>) {
+        let meta = cancel.meta.as_ref().unwrap_or(&context.meta);
+        if let Ok(Some(id)) = call_id::in_meta(meta) {
+            self.cancel_call(self.client(&context.extensions).principal(), id);
         }
     }
 }
+
+impl Handler {
+    fn question(&self, question: OpenQuestion) -> CallToolResponse {
+        match self.questions.seal(question) {
+            Some(question) => question.into(),
+            None => {
+                result(&ToolError::new("this needs an approval, and the question could not be sealed").into()).into()
+            }
+        }
+    }
+
+    /// The response to a call that has an id.
+    fn known(&self, known: Known) -> Result<CallToolResponse, ErrorData> {
+        let (outcome, mut response) = match known {
+            Known::Finished(finished) => ("finished", result(&finished)),
+            Known::Running { since } => ("running", result(&running(since).into())),
+            Known::Lost(error) => ("lost", result(&error.into())),
+            Known::Unknown(error) => ("unknown", result(&error.into())),
+            Known::Asked(question) => return Ok(self.question(*question)),
+            Known::NoResult(error) => return Err(no_result(&error)),
+        };
+        let meta = [(OUTCOME_KEY, outcome), (INSTANCE_KEY, &self.instance)];
+        response.meta = Some(MetaObject(meta.into_iter().map(|(key, value)| (key.to_owned(), value.into())).collect()));
+        Ok(response.into())
+    }
+}
+
+impl Backend for Handler {
+    fn cancel_call(&self, principal: &str, id: CallId) {
+        if self.server.cancel_call(principal, id) {
+            tracing::debug!(principal, "a call was cancelled by its id");
+        }
+    }
+
+    async fn calls_finished(&self) {
+        self.server.calls_finished().await;
+    }
+
+    fn status(&self) -> Value {
+        let (config, found) = (self.server.config(), self.server.enforcement());
+        let sessions: usize = self.server.clients().all().iter().map(|client| client.sessions().len()).sum();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "instance": &*self.instance,
+            "sandbox": { "mode": config.sandbox.mode.to_string(), "level": found.map(|found| found.level.to_string()) },
+            "network": config.network.mode().to_string(),
+            "sessions": sessions,
+            "commands": self.server.activity().commands().len(),
+            "calls": self.server.calls_running(),
+        })
+    }
+}
+
+/// What became of a call that has an id: `finished`, `running`, `lost` or `unknown`.
+const OUTCOME_KEY: &str = "testudo/outcome";
+/// Changes with every start of the server. A caller that finds an id unknown knows by it whether the server that it asked
+/// before is still the same.
+const INSTANCE_KEY: &str = "testudo/instance";
 
 /// Whether a request belongs to the lifecycle that begins with `initialize`.
 fn has_initialize(context: &RequestContext<RoleServer>) -> bool {
@@ -173,15 +261,25 @@ fn no_method(name: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("method not found: {name}"), None)
 }
 
-fn success(output: ToolOutput) -> CallToolResult {
-    let (image, texts) = output.into_blocks();
-    let image = image.filter(|image| !image.data.is_empty());
-    let image = image.map(|image| ContentBlock::image(BASE64_STANDARD.encode(image.data), image.mime));
-    CallToolResult::success(image.into_iter().chain(texts.into_iter().map(ContentBlock::text)).collect())
+fn no_result(error: &CallError) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
 }
 
-fn failure(error: &ToolError) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(error.to_string())])
+#[expect(clippy::needless_pass_by_value, reason = "it is the error of a result")]
+fn bad_call_id(error: BadCallId) -> ErrorData {
+    ErrorData::invalid_params(error.to_string(), None)
+}
+
+fn running(since: SystemTime) -> ToolError {
+    let seconds = since.elapsed().unwrap_or_default().as_secs();
+    ToolError::new(format!("running: this call began {seconds} s ago and has not finished"))
+        .hint("Repeat it with the same id to wait for its result. Nothing is run a second time.")
+}
+
+fn result(result: &CallResult) -> CallToolResult {
+    let picture = result.picture.iter().map(|picture| ContentBlock::image(&picture.data, &picture.mime));
+    let blocks = picture.chain(result.texts.iter().map(ContentBlock::text)).collect();
+    if result.is_error { CallToolResult::error(blocks) } else { CallToolResult::success(blocks) }
 }
 
 /// Claude Code cuts a result above its own limit, unless the tool says how long a result may be. This is more than two full

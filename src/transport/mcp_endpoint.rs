@@ -9,11 +9,12 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use http_body_util::Full;
-use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, RequestId};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::auth::Principal;
+use super::backend::Backend;
+use super::call_id;
 use super::client_message;
 use super::message_error::MessageError;
 use super::own_sessions::OwnSessions;
@@ -26,24 +27,14 @@ const VERSION_HEADER: &str = "mcp-protocol-version";
 /// parse every event as a message and fail at it.
 const FIRST_VERSION_WITH_EMPTY_EVENT: &str = "2025-11-25";
 
+#[derive(Clone)]
 pub struct McpEndpoint<H> {
     pub sessions: Arc<ProtocolSessions>,
-    /// Makes the handler of a protocol session, or of a single request in the lifecycle without sessions.
-    pub make_handler: Arc<dyn Fn() -> H + Send + Sync>,
+    pub handler: H,
     pub largest_body: usize,
 }
 
-impl<H> Clone for McpEndpoint<H> {
-    fn clone(&self) -> Self {
-        Self {
-            sessions: self.sessions.clone(),
-            make_handler: self.make_handler.clone(),
-            largest_body: self.largest_body,
-        }
-    }
-}
-
-pub async fn handle<H: ServerHandler>(
+pub async fn handle<H: Backend>(
     State(endpoint): State<McpEndpoint<H>>,
     Extension(principal): Extension<Principal>,
     request: Request,
@@ -51,7 +42,7 @@ pub async fn handle<H: ServerHandler>(
     let (parts, body) = request.into_parts();
     let mut version = parts.headers.get(VERSION_HEADER).and_then(|value| value.to_str().ok()).unwrap_or("").to_owned();
     let read = match parts.method {
-        Method::POST => read(&endpoint, &principal, body, &mut version).await,
+        Method::POST => read(&endpoint, &principal, &parts.headers, body, &mut version).await,
         _ => Ok(Bytes::new()),
     };
     // Listening clients get no empty first event: its id would be that of the first message.
@@ -69,8 +60,8 @@ pub async fn handle<H: ServerHandler>(
         Err(response) => return response,
     };
     // A service is cheap to make. One per request lets the SDK see the sessions of this principal only.
-    let make_handler = endpoint.make_handler.clone();
-    let service = StreamableHttpService::new(move || Ok(make_handler()), Arc::new(own), config(primes));
+    let handler = endpoint.handler;
+    let service = StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(own), config(primes));
     let is_delete = parts.method == Method::DELETE;
     let mut response = service.handle(Request::from_parts(parts, body)).await.map(Body::new);
     // The SDK responds "accepted" although the session has ended already. Some clients take "accepted" for a failure.
@@ -94,14 +85,20 @@ fn config(primes: bool) -> StreamableHttpServerConfig {
 /// Reads and parses the body. The parsed message is dropped and the SDK parses the same bytes again, because its service
 /// takes a whole HTTP request and has no entry for a message. Parsing first lets us send a protocol error with the
 /// request's id where the SDK would send plain text. `version` becomes the one that an `initialize` asks for.
-async fn read<H>(
+async fn read<H: Backend>(
     endpoint: &McpEndpoint<H>,
     principal: &Principal,
+    headers: &HeaderMap,
     body: Body,
     version: &mut String,
 ) -> Result<Bytes, Response> {
     let bytes = request_body::read(body, endpoint.largest_body).await?;
-    let message = client_message::parse(&bytes).map_err(|error| error.into_response(StatusCode::BAD_REQUEST))?;
+    let bad_request = |error: MessageError| error.into_response(StatusCode::BAD_REQUEST);
+    let message = client_message::parse(&bytes).map_err(bad_request)?;
+    call_id::check(&message, headers).map_err(bad_request)?;
+    if let Some(id) = call_id::cancelled_by(&message, headers) {
+        endpoint.handler.cancel_call(&principal.0, id);
+    }
     let Some((request, asked)) = initialize(&message) else { return Ok(bytes) };
     asked.clone_into(version);
     let Err(refusal) = endpoint.sessions.check_room(principal) else { return Ok(bytes) };

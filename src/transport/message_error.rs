@@ -47,6 +47,11 @@ impl MessageError {
         Self { id: Some(id.clone()), error: ErrorData::internal_error(reason, None), expects_response: true }
     }
 
+    pub fn bad_call_id(id: &RequestId, reason: &str) -> Self {
+        let text = format!("Invalid request: {reason}");
+        Self { id: Some(id.clone()), error: ErrorData::invalid_request(text, None), expects_response: true }
+    }
+
     pub fn unusable_id() -> Self {
         let text = "Invalid request: the id must be a string or an integer";
         Self { id: None, error: ErrorData::invalid_request(text, None), expects_response: true }

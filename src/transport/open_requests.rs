@@ -36,10 +36,11 @@ impl OpenRequests {
         Arc::new(Self { state: Mutex::default(), reconnect_grace, on_abandoned })
     }
 
-    /// None if a request with this id is open already.
-    pub fn open(self: &Arc<Self>, id: &RequestId) -> Option<OpenRequest> {
+    /// None if a request with this id is open already. `goes_on` is for a call that nobody has to wait for: its client can
+    /// ask for the result later.
+    pub fn open(self: &Arc<Self>, id: &RequestId, goes_on: bool) -> Option<OpenRequest> {
         let new = self.state().ids.insert(id.clone());
-        new.then(|| OpenRequest { requests: self.clone(), id: Some(id.clone()) })
+        new.then(|| OpenRequest { requests: self.clone(), id: Some(id.clone()), goes_on })
     }
 
     fn close(&self, id: &RequestId) {
@@ -78,6 +79,7 @@ pub struct OpenRequest {
     requests: Arc<OpenRequests>,
     /// None once the request is closed.
     id: Option<RequestId>,
+    goes_on: bool,
 }
 
 impl OpenRequest {
@@ -95,6 +97,9 @@ impl OpenRequest {
 
 impl Drop for OpenRequest {
     fn drop(&mut self) {
+        if self.goes_on {
+            return self.close();
+        }
         // Without a runtime the whole process is about to end.
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             tracing::debug!(request = %id, "a client lost its connection during a call; waiting for it to reconnect");

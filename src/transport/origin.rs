@@ -97,7 +97,7 @@ pub async fn check(State(callers): State<Arc<AllowedCallers>>, request: Request,
 }
 
 const ALLOWED_HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
-                               MCP-Protocol-Version, Mcp-Method, Mcp-Name";
+                               MCP-Protocol-Version, Mcp-Method, Mcp-Name, Testudo-Call-Id";
 
 fn refused(header: &str, setting: &str) -> Response {
     tracing::info!(header, "a request with a foreign header was refused");

@@ -10,6 +10,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 
 use super::auth::Principal;
+use super::call_id;
 use super::message_error::MessageError;
 use super::open_requests::OpenRequests;
 use super::protocol_sessions::{ProtocolSessions, SessionError};
@@ -100,8 +101,8 @@ impl SessionManager for OwnSessions {
         let (client, requests) = self.find(id)?;
         attach(&client, &mut message);
         let JsonRpcMessage::Request(request) = &message else { return Err(SessionError::NotFound) };
-        let request = request.id.clone();
-        let Some(open) = requests.open(&request) else {
+        let (request, goes_on) = (request.id.clone(), call_id::has_one(&message));
+        let Some(open) = requests.open(&request, goes_on) else {
             let refusal = JsonRpcMessage::Error(MessageError::duplicate(&request).into_message());
             return Ok(futures::stream::iter([ServerSseMessage::from_message(refusal)]).left_stream());
         };

@@ -11,6 +11,7 @@ import sys
 import time
 import traceback
 
+import registration
 import scenarios
 from model import Model
 from roster import AGENTS
@@ -29,12 +30,15 @@ def attempt(model, agent, scenario):
 
 
 def main(names):
-    if unknown := set(names) - {agent.name for agent in AGENTS}:
-        sys.exit(f"no such agent: {', '.join(unknown)}; there are {', '.join(agent.name for agent in AGENTS)}")
+    known = list(dict.fromkeys(agent.name for agent in AGENTS + registration.CLIENTS))
+    if unknown := set(names) - set(known):
+        sys.exit(f"no such agent: {', '.join(unknown)}; there are {', '.join(known)}")
     chosen = [agent for agent in AGENTS if agent.name in names or not names]
     model = Model()
     # The long command first: its minute passes while the others run.
     pairs = [(agent, scenario) for scenario in scenarios.ALL for agent in chosen if scenario.applies(agent)]
+    pairs += [(client, registration.keeps_what_the_client_wrote) for client in registration.CLIENTS
+              if client.name in names or not names]
     good = True
     with concurrent.futures.ThreadPoolExecutor(len(chosen) + 2) as pool:
         outcomes = [pool.submit(attempt, model, agent, scenario) for agent, scenario in pairs]

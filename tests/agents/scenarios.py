@@ -171,7 +171,7 @@ def processes():
 
 
 def until(what, condition, run):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, f"waited in vain: {what}\n{run.end_of_log()}"
         time.sleep(0.05)

@@ -31,7 +31,7 @@ export async function window(t, options = {}) {
 }
 
 function watch(context, page) {
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.on('pageerror', (error) => context.complaints.push(String(error)));
   page.on('console', (message) => {
     const text = message.text();

@@ -99,12 +99,53 @@ test('50 MB of output: few updates, little memory, and the end is there', async 
   });
   assert.ok(most <= 70, `${most} updates in a second`);
   assert.ok((await page.locator('.output .line').count()) < 200, 'only the lines in sight are in the page');
-  await page.getByText('earlier lines are no longer kept here').or(page.getByText('came too fast')).first().waitFor();
+  await page.getByText('the last 5,000 lines').or(page.getByText('came too fast')).first().waitFor();
   const session = await context.newCDPSession(page);
   await session.send('HeapProfiler.collectGarbage');
   const { usedSize } = await session.send('Runtime.getHeapUsage');
   assert.ok(usedSize < 40e6, `${usedSize} bytes`);
-  // The list can be scrolled back, and stays there.
-  await page.locator('.output').evaluate((element) => { element.scrollTop = 0; });
-  await page.getByRole('log').getByText('a line of output').first().waitFor();
+  // Above the beginning of what is shown live, the list goes on with all lines.
+  await page.getByRole('log').evaluate((element) => { element.scrollTop = 0; });
+  const all = page.getByRole('log', { name: 'All of stdout' });
+  await all.getByText('a line of output').first().waitFor();
+  await all.evaluate((element) => { element.scrollTop = 0; });
+  await page.locator('.line[data-number="1"]', { hasText: 'a line of output' }).waitFor();
+  assert.ok((await page.locator('.output .line').count()) < 200);
+});
+
+test('every line of a long output can be seen, while the command runs and afterwards', async (t) => {
+  const world = new World(t);
+  const client = await world.server();
+  const { link } = await world.console();
+  const context = await window(t);
+  const page = await open(context, link);
+  const script = `seq -f 'line %.0f' 200000; printf '\\033[32mgreen\\033]0;never ends\\n'; echo oops >&2; until [ -e go ]; do sleep 0.02; done; echo last; exit 3`;
+  const call = client.bash(script);
+  await page.getByRole('log').getByText('green', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'All of stderr' }).click();
+  await page.getByRole('log', { name: 'All of stderr' }).getByText('oops').waitFor();
+  await page.getByText('1 line', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'All of stdout' }).click();
+  const all = page.getByRole('log', { name: 'All of stdout' });
+  const line = (number) => page.locator(`.line[data-number="${number}"]`);
+  await line(200001).getByText('green').waitFor();
+  const isLine = async (number) => until(`line ${number}`, async () => (await line(number).textContent({ timeout: 1 }).catch(() => '')) === `line ${number}`);
+  await all.evaluate((element) => { element.scrollTop = 0; });
+  await isLine(1);
+  await all.evaluate((element) => { element.scrollTop = 60_000 * 20; });
+  await isLine(60_001);
+  await page.keyboard.press('Tab');
+  await all.focus();
+  await page.keyboard.press('End');
+  await line(200001).waitFor();
+  // It follows while it is at its end, and stays readable after the end.
+  writeFileSync(`${world.project}/go`, '');
+  await line(200002).getByText('last').waitFor();
+  assert.match(await call, /exit_code: 3/);
+  await page.locator('.detail').getByText(/ended: exit 3 after/).waitFor();
+  await all.evaluate((element) => { element.scrollTop = 100_000 * 20; });
+  await isLine(100_001);
+  await page.getByRole('button', { name: 'Latest' }).click();
+  await page.getByRole('log', { name: 'Output' }).getByText('last').waitFor();
+  assert.deepEqual(context.complaints, []);
 });

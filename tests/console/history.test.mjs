@@ -33,7 +33,7 @@ test('calls are found by text, session, verdict, exit and program, and on the ti
   const select = (label, value) => page.getByLabel(label, { exact: true }).selectOption(value);
   for (const [label, value, words] of [
     ['Session', 'work', ['echo needle']], ['Verdict', 'deny', ['rm -rf precious']], ['Exit', 'denied', ['rm -rf precious']],
-    ['Exit', 'failed', ['exit 3']], ['Program', 'echo', ['echo needle']],
+    ['Exit', 'failed', ['exit 3']], ['Exit', '3', ['exit 3']], ['Program', 'echo', ['echo needle']],
   ]) {
     await select(label, value);
     await shows(words);

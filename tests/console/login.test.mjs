@@ -25,6 +25,13 @@ function ask(url, { method = 'GET', headers = {}, body = '' } = {}) {
   });
 }
 
+/** Reads a stream until the server ends it. */
+function ended(url, { headers }) {
+  return new Promise((resolve, reject) => {
+    request(url, { headers }, (response) => response.resume().on('end', resolve)).on('error', reject).end();
+  });
+}
+
 /** Logs in without a browser. */
 async function cookie(link) {
   const { headers } = await ask(link);
@@ -40,15 +47,49 @@ test('a link logs in once, and logging out ends it', async (t) => {
   const [cookie] = await context.cookies();
   assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.path], [true, 'Strict', '/console']);
   assert.equal(await page.evaluate(() => document.cookie), '');
+  const sent = { headers: { cookie: `${cookie.name}=${cookie.value}` } };
+  const stream = ended(`${origin}/console/api/events`, sent);
+  const tab = await context.newPage();
+  await tab.goto(page.url());
+  await tab.getByText('Live', { exact: true }).waitFor();
   const other = await (await window(t)).newPage();
   assert.equal((await other.goto(link)).status(), 401, 'the link is used up');
   assert.equal((await other.goto(`${origin}/console`)).status(), 401);
   assert.equal((await ask(`${origin}/console/api/servers`)).status, 401);
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByText('You are not logged in').waitFor();
-  const sent = { headers: { cookie: `${cookie.name}=${cookie.value}` } };
+  await tab.getByText('You are not logged in').waitFor();
+  await stream;
   assert.equal((await ask(`${origin}/console/api/servers`, sent)).status, 401, 'the cookie is worth nothing any more');
   assert.deepEqual([context.complaints, context.outside], [[], []]);
+});
+
+test('many tabs work side by side', async (t) => {
+  const world = new World(t);
+  const client = await world.server(['--ask', 'touch']);
+  const { link } = await world.console();
+  const context = await window(t);
+  const first = await open(context, link);
+  const tabs = [first];
+  // A browser opens six connections to one server at most.
+  for (let count = 0; count < 8; count += 1) {
+    const tab = await context.newPage();
+    await tab.goto(first.url());
+    await tab.getByText('Live', { exact: true }).waitFor();
+    tabs.push(tab);
+  }
+  const call = client.bash('touch one');
+  await Promise.all(tabs.map((tab) => tab.locator('.question').waitFor()));
+  // Another tab goes on when the one that listens is closed.
+  await first.close();
+  await tabs[8].locator('[data-decision=once]').click();
+  assert.match(await call, /exit_code: 0/);
+  await Promise.all(tabs.slice(1).map((tab) => tab.locator('.question').waitFor({ state: 'detached' })));
+  const next = client.bash('touch two');
+  await tabs[4].locator('.question', { hasText: 'touch two' }).waitFor();
+  await tabs[4].locator('[data-decision=deny]').click();
+  assert.match(await next, /refused by the user/);
+  assert.deepEqual(context.complaints, []);
 });
 
 test('a console that has ended is told, and the next one asks for a login', async (t) => {
@@ -101,7 +142,7 @@ test('a page on another port of this machine can neither ask nor frame', async (
   const context = await window(t);
   const page = await open(context, link);
   const call = client.bash('touch wanted');
-  await page.getByText('May this run?').waitFor();
+  await page.locator('.question').waitFor();
   const { server, questions } = (await page.evaluate(() => fetch('/console/api/servers').then((response) => response.json())))[0];
   const evil = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<p>evil</p>'));
   await new Promise((resolve) => { evil.listen(0, '127.0.0.1', resolve); });
@@ -122,7 +163,7 @@ test('a page on another port of this machine can neither ask nor frame', async (
     return [await Promise.all(posts), framed, frame.contentWindow.length];
   }, [target, `${origin}/console`]);
   assert.equal(outcome[0][1], 'failed');
-  await page.getByText('May this run?').waitFor();
+  await page.locator('.question').waitFor();
   assert.equal(await page.locator('.question').count(), 1, 'the question still waits');
   await page.locator('[data-decision=deny]').click();
   assert.match(await call, /refused by the user/);

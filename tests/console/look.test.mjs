@@ -106,7 +106,18 @@ test('everything works with the keyboard alone, and has a name', async (t) => {
   await page.getByRole('tab', { name: 'Now' }).focus();
   await page.keyboard.press('ArrowRight');
   await page.getByRole('searchbox').waitFor();
+  // Few presses of Tab lead past the timeline, however many bars it has.
+  const bars = page.locator('rect.bar');
+  await bars.first().waitFor();
+  assert.equal(await page.locator('rect.bar[tabindex="0"]').count(), 1);
+  await bars.last().focus();
+  if ((await bars.count()) > 1) {
+    await page.keyboard.press('ArrowLeft');
+    assert.ok(await page.evaluate(() => document.activeElement.matches('rect.bar[tabindex="0"]:not(:last-of-type)')));
+  }
+  await page.getByRole('tab', { name: 'History' }).focus();
   await page.keyboard.press('ArrowLeft');
+  assert.match(await page.locator('#announcement').textContent(), /A question waits for you\. May this run\?/);
   const nameless = await page.evaluate(() => [...document.querySelectorAll('button, input, select, [tabindex="0"]')]
     .filter((element) => element.checkVisibility())
     .filter((element) => !(element.getAttribute('aria-label') || element.textContent.trim() || element.labels?.length || element.title))

@@ -42,7 +42,7 @@ test('each choice does what it says', async (t) => {
 
   await page.getByRole('tab', { name: 'Rules' }).click();
   await page.getByText("ask touch").first().waitFor();
-  await page.locator('#view-rules').getByText(/level (full|landlock)/).waitFor();
+  await page.locator('#view-rules').getByText(/level (full|landlock).*credentials cannot be read/).waitFor();
   await page.getByRole('button', { name: 'Revoke mkdir kept' }).click();
   await page.getByRole('button', { name: 'Revoke mkdir kept' }).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Revoke touch', exact: true }).click();
@@ -89,6 +89,49 @@ test('the first answer counts: the losers learn by whom it was given', async (t)
   });
   assert.deepEqual(late, [409, 'it was answered by the console: once']);
   assert.match(await third, /exit_code: 0/);
+});
+
+test('client, approve and console answer at once: one counts, and the others learn which', async (t) => {
+  const world = new World(t);
+  let asked = () => {};
+  const client = await world.server(['--ask', 'touch'], { answer: () => new Promise((resolve) => { asked = resolve; }) });
+  const { link } = await world.console();
+  const page = await open(await window(t), link);
+  const approve = world.spawn(['approve', '--wait']);
+  let shown = '';
+  approve.stdout.on('data', (data) => { shown += data; });
+  await until('approve', () => shown.includes('waiting for questions'));
+  const wins = new Set();
+  const ways = {
+    'the client': { decision: 'once', act: () => asked({ action: 'accept', content: { decision: 'once' } }) },
+    'testudo approve': { decision: 'session', act: () => approve.stdin.write('s') },
+    'the console': { decision: 'deny', act: () => page.evaluate(() => document.querySelector('[data-decision=deny]')?.click()) },
+  };
+  const names = Object.keys(ways);
+  // In the first rounds one of them is alone, in the others all are.
+  for (let round = 0; round < 9; round += 1) {
+    const command = `touch round-${round}`;
+    asked = null;
+    const told = client.received.length;
+    const before = shown.length;
+    const call = client.bash(command);
+    await until('all to be asked', () => asked && shown.slice(before).includes(`│ ${command}\n`));
+    await page.locator('.question .message', { hasText: command }).waitFor();
+    const acting = round < 3 ? [names[round]] : [...names.slice(round % 3), ...names.slice(0, round % 3)];
+    await Promise.all(acting.map((name) => ways[name].act()));
+    const result = await call;
+    const answer = await until('the answer in the log', () => world.audit().split('\n').filter((line) => line.includes('"event":"answer"')).map((line) => JSON.parse(line))[round]);
+    const { by, decision } = answer;
+    assert.equal(decision, ways[by].decision);
+    assert.match(result, decision === 'deny' ? /refused by the user/ : /exit_code: 0/, 'what counts is what was decided');
+    assert.equal(existsSync(`${world.project}/round-${round}`), decision !== 'deny');
+    wins.add(by);
+    if (by !== 'the client') await until('the client to be told', () => client.received.slice(told).includes(`answered by ${by}`));
+    if (by !== 'testudo approve') await until('approve to say so', () => shown.slice(before).includes(`answered by ${by}: ${decision}`));
+    if (by !== 'the console') await page.locator('#toast', { hasText: `nswered by ${by}: ${decision}` }).waitFor();
+    await page.locator('.question').waitFor({ state: 'detached' });
+  }
+  assert.equal(wins.size, 3);
 });
 
 test('a digit that is typed elsewhere answers nothing', async (t) => {

@@ -1,11 +1,11 @@
-// Makes the pictures of docs/console.md and README.md. Usage: scripts/test-console --screenshots
+// Makes the pictures of docs/console.md, docs/drafts.md and README.md. Usage: scripts/test-console --screenshots [NAME]
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { close, open, window } from './browser.mjs';
 import { World, until } from './world.mjs';
 
-const [directory] = process.argv.slice(2);
+const [directory, only] = process.argv.slice(2);
 mkdirSync(directory, { recursive: true });
 const ends = [];
 const t = { after: (end) => ends.unshift(end) };
@@ -52,6 +52,7 @@ printf '\\033[1;32m    Finished\\033[0m test profile in 41.07s\\n\\ntest slow_tu
 sleep 1000`;
 
 async function shoot(name, options, work) {
+  if (only && only !== name) return;
   const page = await open(await window(t, options), await link());
   await work(page).catch(async (error) => {
     await page.screenshot({ path: join(directory, `failed-${name}.png`) });
@@ -94,6 +95,21 @@ try {
     await page.getByRole('tab', { name: 'History' }).click();
     await page.locator('rect.bar.denied').first().click();
     await page.locator('.about-entry').waitFor();
+  });
+  await shoot('console-drafts', withQuestion, async (page) => {
+    const drafted = join(world.root, 'tortoise');
+    mkdirSync(join(drafted, 'src'), { recursive: true });
+    writeFileSync(join(drafted, '.gitignore'), 'target/\n');
+    writeFileSync(join(drafted, 'README.md'), '# Tortoise\n\nSlow and steady.\n');
+    writeFileSync(join(drafted, 'src/main.rs'), 'fn main() {\n    let steps = 1;\n    for step in 0..steps {\n        println!("step {step}");\n    }\n}\n');
+    writeFileSync(join(drafted, 'src/shell.rs'), 'pub fn hide() -> bool {\n    true\n}\n');
+    const agent = await world.server(['--draft'], { cwd: drafted });
+    await agent.bash(`sed -i 's/let steps = 1;/let steps = std::env::args().count();/; s/"step {step}"/"step {step} of {steps}"/' src/main.rs
+      mv src/shell.rs src/carapace.rs; rm README.md; chmod 755 .gitignore; mkdir target; for n in $(seq 412); do echo $n > target/$n.o; done`);
+    writeFileSync(join(drafted, 'README.md'), '# Tortoise\n\nSlow, steady, first.\n');
+    await page.getByRole('tab', { name: 'Drafts' }).click();
+    await page.getByRole('button', { name: 'src/main.rs', exact: true }).click();
+    await page.locator('.diff-line.plus').first().waitFor();
   });
   await shoot('console-terminal', withQuestion, async (page) => {
     await page.locator('.command', { hasText: 'Password' }).click();

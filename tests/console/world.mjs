@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const PROGRAM = process.env.TESTUDO ?? new URL('../../target/debug/testudo', import.meta.url).pathname;
-const PATIENCE = 20_000;
+const PATIENCE = 60_000;
 
 /** Waits until `check` returns something. */
 export async function until(what, check) {

@@ -12,7 +12,7 @@ def public(entry):
 
 
 class Engine:
-    def __init__(self, data):
+    def __init__(self, data, storage="vfs"):
         # A socket's path may have 107 characters, which a build directory can exceed.
         self.sockets = pathlib.Path(tempfile.mkdtemp(prefix="testudo-docker-", dir="/tmp"))
         self.host = f"unix://{self.sockets}/docker"
@@ -21,7 +21,7 @@ class Engine:
         with self.log.open("w") as log:
             self.daemon = subprocess.Popen(
                 [DOCKERD, "--data-root", str(data / "data"), "--exec-root", str(self.sockets / "exec"),
-                 "--pidfile", str(self.sockets / "pid"), "--host", self.host, "--storage-driver", "vfs",
+                 "--pidfile", str(self.sockets / "pid"), "--host", self.host, "--storage-driver", storage,
                  "--bridge", "none", "--iptables=false", "--ip6tables=false"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         deadline = time.monotonic() + 60
@@ -42,8 +42,8 @@ class Engine:
         return subprocess.Popen([DOCKER, "--host", self.host, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, bufsize=1)
 
-    def make_image(self, binary):
-        """Bash, busybox and the binary with its libraries: no registry is needed."""
+    def make_image(self, binary, image=IMAGE):
+        """Bash, busybox and the binary (if any) with its libraries: no registry is needed."""
         archive = io.BytesIO()
         with tarfile.open(fileobj=archive, mode="w") as tar:
             def directory(name, mode=0o755):
@@ -56,8 +56,10 @@ class Engine:
                 entry.size, entry.mode = len(content), 0o644
                 tar.addfile(entry, io.BytesIO(content.encode()))
 
-            files = {"bin/bash": "/bin/bash", "bin/busybox": shutil.which("busybox"), "usr/bin/testudo": str(binary)}
-            for program in ("/bin/bash", str(binary)):
+            files = {"bin/bash": "/bin/bash", "bin/busybox": shutil.which("busybox")}
+            if binary:
+                files["usr/bin/testudo"] = str(binary)
+            for program in ("/bin/bash", *([str(binary)] if binary else [])):
                 for line in subprocess.run(["ldd", program], capture_output=True, text=True).stdout.splitlines():
                     files.update({word[1:]: word for word in line.split() if word.startswith("/")})
             parents = {str(parent) for name in files for parent in pathlib.Path(name).parents}
@@ -74,7 +76,7 @@ class Engine:
                 link.type, link.linkname = tarfile.SYMTYPE, "busybox"
                 if f"bin/{applet}" not in files:
                     tar.addfile(link)
-        self.docker("import", "-", IMAGE, input=archive.getvalue(), text=False)
+        self.docker("import", "-", image, input=archive.getvalue(), text=False)
 
     def end(self):
         self.daemon.send_signal(signal.SIGTERM)

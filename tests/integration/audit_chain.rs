@@ -1,12 +1,13 @@
 //! The audit log under stress: servers that are killed, several that write at once, rotation, a disk that refuses, and
 //! people who change it.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, User, World, launched, until};
+use crate::support::{Client, StartOptions, User, World, launched, until};
 
 fn state(world: &World) -> PathBuf {
     world.home().join(".local/state/testudo")
@@ -198,6 +199,92 @@ fn a_full_disk_leaves_no_torn_line_and_the_gap_is_told() {
     next.bash("true").ok();
     until("the next server's lines", || (text(&world).len() > whole.len()).then_some(()));
     intact(&world);
+}
+
+/// A server that keeps its log on a small disk of its own, and the directory on that disk as we reach it.
+fn on_a_small_disk(world: &World, audit: &str) -> (Client, PathBuf) {
+    let (file, directory) = (world.home().join("config.toml"), state(world));
+    std::fs::write(&file, format!("[audit]\n{audit}\n")).unwrap();
+    std::fs::create_dir_all(&directory).unwrap();
+    let script = format!("mount -t tmpfs -o size=400k none '{}' && exec \"$@\"", directory.display());
+    let words = ["unshare", "-m", "bash", "-c", &script, "bash"];
+    let command = world.command_by(&words, &["--config", file.to_str().unwrap()]);
+    let server = Client::connect(command, StartOptions::default());
+    let seen = PathBuf::from(format!("/proc/{}/root{}", server.pid(), directory.display()));
+    (server, seen)
+}
+
+/// Fills the disk to its last byte. Returns the file to remove.
+fn fill(directory: &Path) -> PathBuf {
+    let path = directory.join("filler");
+    let mut file = std::fs::File::create(&path).unwrap();
+    for size in [4096, 64, 1] {
+        while file.write_all(&vec![0; size]).is_ok() {}
+    }
+    let full = std::fs::write(directory.join("more"), "x").unwrap_err();
+    assert_eq!(full.kind(), std::io::ErrorKind::StorageFull);
+    path
+}
+
+#[test]
+fn a_disk_that_is_really_full_stops_nothing_and_the_log_goes_on_when_there_is_room() {
+    let world = World::new();
+    let (mut server, disk) = on_a_small_disk(&world, "");
+    let log = || std::fs::read_to_string(disk.join("audit.jsonl")).unwrap_or_default();
+    server.bash("echo before").ok();
+    until("the first call", || log().contains("\"event\":\"result\"").then_some(()));
+    let filler = fill(&disk);
+    for call in 0..20 {
+        server.bash(&format!("echo meanwhile {call} {}", "x".repeat(2000))).ok();
+    }
+    until("the warning", || server.log().contains("the audit log cannot be written").then_some(()));
+    assert!(server.log().contains("No space left on device"), "{}", server.log());
+    assert!(log().ends_with('\n'), "no torn line stays");
+    std::fs::remove_file(filler).unwrap();
+    server.bash("echo after").ok();
+    until("the gap and the last call", || {
+        let text = log();
+        (text.contains("\"event\":\"lost\"") && text.contains("echo after")).then_some(())
+    });
+    until("the word that all is well", || {
+        server.bash("true").ok();
+        server.log().contains("the audit log is written again").then_some(())
+    });
+    assert_eq!(server.log().matches("the audit log cannot be written").count(), 1, "{}", server.log());
+    brought_home(&world, &disk);
+}
+
+#[test]
+fn a_disk_that_is_really_full_refuses_calls_where_the_log_is_required() {
+    let world = World::new();
+    let (mut server, disk) = on_a_small_disk(&world, "required = true");
+    server.bash("echo before").ok();
+    let filler = fill(&disk);
+    // A few lines may still fit into the last block of the log.
+    until("a refusal", || {
+        let reply = server.bash(&format!("touch ran; : {}", "x".repeat(4000)));
+        let refused = reply.text().contains("refused: the audit log cannot be written");
+        if !refused {
+            std::fs::remove_file(world.project().join("ran")).unwrap();
+        }
+        refused.then_some(())
+    });
+    let refused = server.bash(&format!("touch ran; : {}", "x".repeat(4000))).err();
+    assert!(refused.contains("audit.required"), "{refused}");
+    assert!(!world.project().join("ran").exists(), "nothing ran");
+    std::fs::remove_file(filler).unwrap();
+    server.bash("touch ran").ok();
+    assert!(world.project().join("ran").exists());
+    assert!(std::fs::read_to_string(disk.join("audit.jsonl")).unwrap().contains("touch ran"));
+    brought_home(&world, &disk);
+}
+
+/// Copies the log from the small disk to where `testudo audit` looks for it, and checks it.
+fn brought_home(world: &World, disk: &Path) {
+    for name in ["audit.jsonl", "audit.head"] {
+        std::fs::copy(disk.join(name), state(world).join(name)).unwrap();
+    }
+    intact(world);
 }
 
 fn whole(lines: &[String]) -> String {

@@ -4,8 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::people::Growing;
-use crate::support::{World, everywhere, user_words};
+use crate::support::{World, everywhere, until, user_words};
 
 struct Console {
     /// The words that run a program as the same user.
@@ -98,12 +100,31 @@ else:
     });
 }
 
-/// Root can run programs as two different users; others have only themselves.
+/// An agent must not be able to keep its person from the page.
+#[test]
+fn connections_of_a_command_take_no_place_from_the_person() {
+    const HOLD: &str = r#"
+import socket, sys
+held = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(200)]
+print("holding", len(held), flush=True)
+open("held", "w").close()
+sys.stdin.read()
+"#;
+    let world = World::new();
+    let console = Console::start(&world, false);
+    let mut server = world.server(&[]);
+    let script = world.file("hold.py", HOLD);
+    let port = console.address.rsplit_once(':').unwrap().1.to_owned();
+    let hold = format!("python3 {} {port}; sleep 1030", script.display());
+    server.call("bash", json!({"command": hold, "run_in_background": true})).ok();
+    until("the connections", || world.project().join("held").exists().then_some(()));
+    let cookie = console.cookie();
+    assert!(console.get("/console/api/servers", &cookie).contains("200 OK"));
+}
+
 #[test]
 fn no_program_of_another_user_can_connect() {
-    if !rustix::process::geteuid().is_root() {
-        return;
-    }
+    assert!(rustix::process::geteuid().is_root(), "this test runs programs as two users, so it needs root");
     let world = World::for_user(65534);
     let console = Console::start(&world, true);
     let ask = |user: &str| {

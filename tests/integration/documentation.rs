@@ -1,12 +1,13 @@
 //! Every command and configuration that the documentation shows is tried here.
 //!
 //! In a block marked `sh`, each line that starts `testudo` is run in a project; it must succeed, or give the verdict in the
-//! comment behind it. A block marked `toml` is the configuration for the commands that follow it in its section.
+//! comment behind it. A block marked `toml` is the configuration for the commands that follow it in its section. Of a command
+//! in the middle of a sentence, the command line is checked.
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use crate::support::{World, text};
+use crate::support::{User, World, text};
 
 /// Words of commands that go on, or that are about something which an empty project does not have. Their own tests run
 /// them; here only the command line is checked.
@@ -79,12 +80,15 @@ fn program(line: &str) -> &str {
     line.split_whitespace().find(|word| !word.split('/').next().unwrap().contains('=')).unwrap_or_default()
 }
 
-/// Runs a line in a shell that finds the program, in a project below the home directory.
-fn shell(world: &World, line: &str) -> Output {
-    let built = Path::new(env!("CARGO_BIN_EXE_testudo")).parent().unwrap();
-    let path = format!("{}:{}", text(built), std::env::var("PATH").unwrap());
-    let mut command = Command::new("bash");
-    command.args(["-c", line]).current_dir(world.project()).env_clear();
+/// Runs a line in a shell that finds the program, in a project beside the home directory.
+fn shell(world: &World, user: User, line: &str) -> Output {
+    let built = match user {
+        User::Tester => Path::new(env!("CARGO_BIN_EXE_testudo")).parent().unwrap().to_owned(),
+        User::Nobody => world.project().parent().unwrap().to_owned(),
+    };
+    let path = format!("{}:{}", text(&built), std::env::var("PATH").unwrap());
+    let mut command = user.shell(line);
+    command.current_dir(world.project()).env_clear();
     command.env("PATH", path).env("HOME", world.home()).stdin(Stdio::null()).output().unwrap()
 }
 
@@ -95,56 +99,87 @@ fn expected(line: &str) -> i32 {
     verdict.map_or(0, |code| i32::try_from(code).unwrap())
 }
 
-fn try_line(world: &World, line: &str, place: &str) {
+fn try_line(world: &World, user: User, line: &str, place: &str) {
     let is_parsed = line.split(" # ").next().unwrap().split_whitespace().any(|word| ONLY_PARSED.contains(&word));
     let output = if is_parsed {
-        shell(world, &format!("{} --help", line.split(" # ").next().unwrap()))
+        shell(world, user, &format!("{} --help", line.split(" # ").next().unwrap()))
     } else {
-        shell(world, line)
+        shell(world, user, line)
     };
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let code = if is_parsed { 0 } else { expected(line) };
     assert_eq!(output.status.code(), Some(code), "{place}: {line}\n{said}");
 }
 
-#[test]
-fn every_command_and_configuration_in_the_documentation_works() {
-    let mut tried = 0;
-    for (name, page) in pages() {
-        let world = World::new();
-        std::fs::create_dir_all(world.home().join("code/app")).unwrap();
-        let file = world.home().join(".config/testudo/config.toml");
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        for section in page.split("\n## ") {
-            let place = format!("{name}, {}", section.lines().next().unwrap_or_default());
-            let _ = std::fs::remove_file(&file);
-            for (language, block) in blocks(section) {
-                match language.as_str() {
-                    "toml" if name != "docs/clients.md" => {
-                        std::fs::write(&file, &block).unwrap();
-                        try_line(&world, "testudo explain true", &format!("{place}\n{block}"));
-                    }
-                    "sh" => {
-                        for line in lines(&block) {
-                            let program = program(&line);
-                            if program == "testudo" {
-                                try_line(&world, &line, &place);
-                                tried += 1;
-                            } else {
-                                assert!(OTHERS.contains(&program), "{place}: what tries {line:?}?");
-                            }
+/// Runs everything that a page shows, and counts it.
+fn try_page(name: &str, page: &str, user: User) -> usize {
+    let (world, mut tried) = (user.world(), 0);
+    let prepared = "mkdir -p ~/code/app ~/.config/testudo";
+    assert!(shell(&world, user, prepared).status.success());
+    let file = world.home().join(".config/testudo/config.toml");
+    for section in page.split("\n## ") {
+        let place = format!("{name}, {}", section.lines().next().unwrap_or_default());
+        let _ = std::fs::remove_file(&file);
+        for (language, block) in blocks(section) {
+            match language.as_str() {
+                "toml" if name != "docs/clients.md" => {
+                    std::fs::write(&file, &block).unwrap();
+                    try_line(&world, user, "testudo explain true", &format!("{place}\n{block}"));
+                }
+                "sh" => {
+                    for line in lines(&block) {
+                        let program = program(&line);
+                        if program == "testudo" {
+                            try_line(&world, user, &line, &place);
+                            tried += 1;
+                        } else {
+                            assert!(OTHERS.contains(&program), "{place}: what tries {line:?}?");
                         }
                     }
-                    "json" => {
-                        let parsed: Result<serde_json::Value, _> = serde_json::from_str(&block);
-                        assert!(parsed.is_ok(), "{place}: {parsed:?}\n{block}");
-                    }
-                    _ => {}
                 }
+                "json" => {
+                    let parsed: Result<serde_json::Value, _> = serde_json::from_str(&block);
+                    assert!(parsed.is_ok(), "{place}: {parsed:?}\n{block}");
+                }
+                _ => {}
             }
         }
     }
+    tried
+}
+
+#[test]
+fn every_command_and_configuration_in_the_documentation_works() {
+    let tried: usize = pages().iter().map(|(name, page)| try_page(name, page, User::Tester)).sum();
     assert!(tried >= 80, "only {tried} commands were tried");
+}
+
+/// What a newcomer reads first.
+#[test]
+fn an_ordinary_user_can_follow_the_first_pages() {
+    for (name, page) in pages() {
+        if ["README.md", "docs/getting-started.md", "docs/troubleshooting.md"].contains(&name.as_str()) {
+            assert!(try_page(&name, &page, *User::all().last().unwrap()) > 0, "{name} shows no command");
+        }
+    }
+}
+
+/// Commands between backticks in sentences and tables.
+#[test]
+fn every_command_in_the_middle_of_a_sentence_has_a_valid_command_line() {
+    let (world, mut tried) = (World::new(), 0);
+    for (name, page) in pages() {
+        let prose: String = page.split("\n```").step_by(2).collect();
+        for span in prose.split('`').skip(1).step_by(2).filter(|span| span.starts_with("testudo ")) {
+            // A word in capitals stands for what the reader fills in. What follows `--` is for another program.
+            let span = span.replace('\n', " ").replace("CLIENT", "cursor").replace("SHELL", "bash");
+            let words = span.split(" -- ").next().unwrap().replace(['…', '[', ']', '(', ')'], "").replace("...", "");
+            let output = shell(&world, User::Tester, &format!("{words} --help"));
+            assert!(output.status.success(), "{name}: {span}\n{}", String::from_utf8_lossy(&output.stderr));
+            tried += 1;
+        }
+    }
+    assert!(tried >= 50, "only {tried} commands were found");
 }
 
 /// A link to a page or a heading that is not there misleads.

@@ -163,3 +163,16 @@ fn a_pattern_with_a_line_ending_turns_multiline_on_and_the_result_says_so() {
         assert!(text.contains("1 match") && !text.contains(said), "{text}");
     }
 }
+
+/// Agents write `fn(a)` and mean it.
+#[test]
+fn a_pattern_that_only_matches_as_plain_text_is_pointed_out() {
+    let world = World::new();
+    world.file("a.rs", "fn(a) {}\nfn(a);\n");
+    let mut server = world.server(&[]);
+    let text = grep(&mut server, json!({ "pattern": "fn(a)" }));
+    assert!(text.starts_with("0 matches in 1 files"), "{text}");
+    assert!(text.ends_with("\nAs plain text there are 2: the pattern is fn\\(a\\)"), "{text}");
+    assert!(grep(&mut server, json!({ "pattern": "fn\\(a\\)" })).contains("2 matches in 1 files"));
+    assert!(!grep(&mut server, json!({ "pattern": "fn(b)" })).contains("plain text"));
+}

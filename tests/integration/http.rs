@@ -363,3 +363,23 @@ fn connections_are_limited_and_one_too_many_gets_a_503() {
         stream.read_exact(&mut answer).ok().filter(|()| &answer == b"HTTP/1.1 200")
     });
 }
+
+/// Each client has roots of its own, and the text is the same for all of them.
+#[test]
+fn the_instructions_say_that_roots_choose_the_project() {
+    let world = World::new();
+    let server = HttpServer::start(&world, &["--token", "tok", "--workspace-dir", &text(&world.outside())]);
+    let hello =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let reply = server.modern_client("tok").begin("server/discover", json!({})).reply();
+    let modern = reply.messages()[0]["result"]["instructions"].as_str().unwrap().to_owned();
+    let mut client = server.client("tok");
+    client.session = None;
+    let reply = client.begin("initialize", hello).reply();
+    let told = reply.messages().last().unwrap()["result"]["instructions"].as_str().unwrap().to_owned();
+    for told in [modern, told] {
+        let (project, outside) = (text(&world.project()), text(&world.outside()));
+        assert!(told.contains("decided by the client's roots within") && told.contains(&outside), "{told}");
+        assert!(told.contains(&format!("without roots {project}")), "{told}");
+    }
+}

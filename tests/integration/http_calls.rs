@@ -24,6 +24,7 @@ fn progress_and_cancel_work_as_on_stdio() {
         let notes = reply.messages().into_iter().filter(|message| message["method"] == "notifications/progress");
         let lines: Vec<String> = notes.map(|note| note["params"]["message"].as_str().unwrap().to_owned()).collect();
         assert_eq!(lines, ["line 1", "line 2", "line 3"]);
+        assert!(reply.messages().last().unwrap()["result"].is_object(), "nothing comes after the answer");
         reply.tool().ok();
     }
     let client = server.client("tok");

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::people::Growing;
 use crate::support::{Internet, Level, Person, Wish, World, choice, on_the_internet, text, until};
 
 const ALLOWED: &[&str] =
@@ -31,6 +32,9 @@ fn a_named_host_is_reached_and_another_is_refused_with_the_setting() {
         let line = "[sandbox: the host other.test (port 443) is not among the hosts that commands may reach; --allow-host \
                     other.test would allow it (network.allow); there is nobody to ask]";
         assert!(refused.contains(line) && refused.contains("403"), "{refused}");
+        let known = internet.cannot("curl -sSf https://pypi.org/");
+        let group = "--allow-host @pypi (the Python Package Index, for pip, uv and poetry) or --allow-host pypi.org would allow it";
+        assert!(known.contains(group), "{known}");
         let plain = internet.bash("curl -sS http://other.test/").ok();
         assert!(plain.contains("testudo: the host other.test (port 80) is not among"), "{plain}");
         let port = internet.bash("curl -sS http://allowed.test:8080/").ok();
@@ -67,6 +71,31 @@ fn a_denial_wins_and_every_connection_is_in_the_audit_log() {
 }
 
 #[test]
+fn people_see_which_hosts_a_session_reaches() {
+    let mut internet = Internet::new(Level::Full, false, allowed());
+    let watch = Growing::start(&internet.world, &["watch"]);
+    watch.until("-- server ");
+    internet.bash("curl -sS http://allowed.test/; curl -sS http://other.test/").ok();
+    watch.until("connection to allowed.test:80, ");
+    watch.until("connection refused to other.test:80: the host other.test (port 80) is not among");
+    // A connection that is open is told with what has gone through so far.
+    let command = "exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'CONNECT a.sub.test:80 HTTP/1.1\\r\\n\\r\\n' >&3; read -r answer <&3; \
+                   touch connected; sleep 1000";
+    internet.client.call("bash", json!({ "command": command, "run_in_background": true })).ok();
+    until("the connection", || internet.world.project().join("connected").exists().then_some(()));
+    let state = internet.world.run(&["ps", "--json"]).stdout;
+    let state: Value = serde_json::from_slice(&state).unwrap();
+    let hosts =
+        state.pointer("/servers/0/clients/0/sessions/0/hosts").unwrap_or_else(|| panic!("{state}")).as_array().unwrap();
+    let of = |name: &str| hosts.iter().find(|host| host["host"] == name).unwrap_or_else(|| panic!("{hosts:?}"));
+    assert_eq!((&of("a.sub.test")["open"], &of("a.sub.test")["ended"]), (&json!(1), &json!(0)));
+    assert_eq!((&of("allowed.test")["open"], &of("allowed.test")["ended"]), (&json!(0), &json!(1)));
+    assert!(of("allowed.test")["received"].as_u64().unwrap() > 20);
+    assert_eq!((&of("other.test")["refused"], &of("other.test")["ended"]), (&json!(1), &json!(0)));
+    assert!(of("other.test")["reason"].as_str().unwrap().contains("--allow-host other.test"));
+}
+
+#[test]
 fn a_person_is_asked_once_for_many_connections_and_a_no_holds() {
     for level in [Level::Full, Level::Landlock] {
         let person = Person::new();
@@ -92,8 +121,34 @@ fn a_person_is_asked_once_for_many_connections_and_a_no_holds() {
         person.will(choice("once"));
         internet.does("curl -sS http://a.sub.test/ && curl -sS http://a.sub.test/");
         assert_eq!(person.questions(), 3);
+        // Always is for every session in the project.
+        person.will(choice("always"));
+        internet.does("curl -sS http://a.sub.test/");
+        let other = internet.client.call("bash", json!({"command": "curl -sS http://a.sub.test/", "session": "other"}));
+        assert_eq!((other.stdout().as_str(), person.questions()), ("hello from a.sub.test\n", 4));
         assert!(!internet.reached().contains("other.test"), "{}", internet.reached());
     }
+}
+
+#[test]
+fn people_who_watch_are_asked_about_the_hosts_of_a_task() {
+    let mut internet = Internet::new(Level::Full, false, allowed());
+    let _person = Growing::start(&internet.world, &["approve", "--wait"]);
+    let task = |command: &str| json!({ "command": command, "run_in_background": true });
+    // The person may come a moment later than the task.
+    let fetch = "until curl -sSf http://other.test/; do sleep 0.1; done";
+    internet.client.call("bash", task(fetch)).ok();
+    let id = until("the question", || {
+        let listed = internet.world.run(&["approve", "--json"]).stdout;
+        let listed: Value = serde_json::from_slice(&listed).unwrap();
+        let about =
+            |question: &&Value| question["message"].as_str().is_some_and(|text| text.contains("host other.test"));
+        Some(listed["questions"].as_array()?.iter().find(about)?["id"].as_str()?.to_owned())
+    });
+    assert!(internet.world.run(&["approve", &id, "session"]).status.success());
+    let wait = json!({ "task_id": "t1", "wait_ms": 60_000, "wait_for": "hello from other.test" });
+    let fetched = internet.client.call("task_output", wait).ok();
+    assert!(fetched.contains("hello from other.test"), "{fetched}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Ways around `--network hosts`. Each is refused or contained at both levels, as root and as an ordinary user; what counts
 //! is what the hosts have seen.
 
-use crate::support::{Wish, on_the_internet};
+use serde_json::json;
+
+use crate::support::{Wish, on_the_internet, until};
 
 /// Everything is allowed by name, and nothing by address: names must not lead to this machine or its neighbours.
 fn every_name() -> Wish<'static> {
@@ -49,6 +51,10 @@ for address in [public, inner, "0.0.0.0", "10.0.0.1", "169.254.169.254"]:
         tried("fast " + call + address, lambda: fast((address, 80), call))
 for name in ["other.test", "allowed.test", "leak.test"]:
     tried("lookup " + name, lambda: socket.getaddrinfo(name + "", 80) if name != "localhost" else None)
+for address in ["::1", "::", "2001:db8::1", "fe80::1"]:
+    tried("tcp " + address, lambda: stream(socket.AF_INET6, (address, 80)))
+    tried("udp " + address, lambda: datagram(socket.AF_INET6, (address, 53)))
+    tried("raw " + address, lambda: datagram(socket.AF_INET6, (address, 0), socket.SOCK_RAW, 58))
 tried("packet", lambda: socket.socket(17, socket.SOCK_RAW, 3).recv(10))
 tried("netfilter", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12))
 tried("vsock", lambda: socket.socket(40, socket.SOCK_STREAM).connect((2, 80)))
@@ -154,6 +160,10 @@ fn a_tunnel_is_for_the_host_that_was_asked_for() {
             "GET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
             "GET http://evil.test/ HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\n",
             "CONNECT evil.test:443 HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            // Servers that are lenient would understand these too.
+            "GET\\t/ HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            "G3T_ / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
+            "\\r\\n\\r\\nGET / HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n",
         ] {
             let refused = internet.bash(&speak(text)).ok();
             assert!(refused.contains("was broken off"), "{text} {refused}");
@@ -162,6 +172,15 @@ fn a_tunnel_is_for_the_host_that_was_asked_for() {
         let two =
             "GET /one HTTP/1.1\\r\\nHost: allowed.test\\r\\n\\r\\nGET /two HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n";
         assert!(internet.bash(&speak(two)).ok().contains("hello from allowed.test"));
+        // A server that does not know the other protocol would take what follows for a further request.
+        for request in ["GET /three", "GET http://allowed.test/three"] {
+            let upgrade = format!(
+                "{request} HTTP/1.1\\r\\nHost: allowed.test\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n\\r\\nGET /four \
+                 HTTP/1.1\\r\\nHost: evil.test\\r\\n\\r\\n"
+            );
+            internet.bash(&speak(&upgrade)).ok();
+            assert!(internet.reached().contains("GET allowed.test /three"), "{}", internet.reached());
+        }
         let differing = "exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; printf 'GET http://allowed.test/ HTTP/1.1\\r\\nHost: \
                          evil.test\\r\\n\\r\\n' >&3; head -1 <&3";
         assert!(internet.does(differing).starts_with("HTTP/1.1 400"));
@@ -205,5 +224,27 @@ fn a_relay_inside_and_many_connections_at_once_are_contained() {
         assert_eq!(internet.does("python3 many.py"), "1000\n");
         assert_eq!(internet.does("curl -sS http://allowed.test/"), "hello from allowed.test\n");
         assert!(!internet.reached().contains("evil.test"), "{}", internet.reached());
+    });
+}
+
+/// Sends the head of a request, or a part of it, on each of many connections, and waits.
+const GREEDY: &str = r#"
+import os, socket, time
+proxy = ("127.0.0.1", int(os.environ["HTTP_PROXY"].rsplit(":", 1)[1]))
+all = [socket.create_connection(proxy) for _ in range(250)]
+for number, connection in enumerate(all):
+    connection.sendall(b"CONNECT a%d.slow.test:80 HTTP/1.1\r\n\r\n" % number if number % 2 else b"GET http://allowed.test")
+open("greedy", "w")
+time.sleep(1000)
+"#;
+
+#[test]
+fn a_session_that_waits_for_slow_peers_keeps_no_other_session_from_its_hosts() {
+    on_the_internet(every_name, |internet| {
+        internet.world.file("greedy.py", GREEDY);
+        let arguments = json!({ "command": "python3 greedy.py", "run_in_background": true, "session": "greedy" });
+        internet.client.call("bash", arguments).ok();
+        until("its connections", || internet.world.project().join("greedy").exists().then_some(()));
+        assert_eq!(internet.does("curl -sS http://allowed.test/"), "hello from allowed.test\n");
     });
 }

@@ -180,6 +180,28 @@ fn no_command_can_connect_to_any_servers_socket() {
     assert!(off.bash(&format!("{binary} ps")).text().contains("no server of this user is running"));
 }
 
+/// A person must be able to look and to decide while they mend the file.
+#[test]
+fn a_broken_configuration_file_keeps_nobody_from_looking_and_deciding() {
+    let world = World::new();
+    let mut server = world.server_with(&["--ask", "touch"], silent());
+    let file = world.home().join(".config/testudo/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "[policy\nnonsense").unwrap();
+    assert!(!world.run(&["call", "bash", "command=true"]).status.success(), "the file is broken");
+    let (call, id) = asked(&world, &mut server, "touch one");
+    assert!(output(&world, &["ps"]).contains(&format!("server {}", server.pid())));
+    output(&world, &["approve", &id, "program"]);
+    call.reply().ok();
+    assert!(output(&world, &["audit"]).contains("touch one"));
+    output(&world, &["audit", "verify"]);
+    let watch = Growing::start(&world, &["watch"]);
+    watch.until(&format!("-- server {}", server.pid()));
+    let console = Growing::start(&world, &["console", "--no-open"]);
+    console.until("/console/login?key=");
+    assert!(output(&world, &["revoke", "all"]).contains("touch"));
+}
+
 pub fn silent() -> StartOptions {
     // Shows the question, and its person has gone for a coffee.
     StartOptions { capabilities: json!({"elicitation": {"form": {}}}), ..StartOptions::default() }
@@ -264,6 +286,30 @@ fn whoever_waits_with_approve_is_asked_for_clients_that_cannot_ask() {
     assert!(until("the end", || approve.child.try_wait().unwrap()).success());
 }
 
+/// As when somebody loads the page of the console again.
+#[test]
+fn a_question_waits_for_a_person_who_is_back_soon() {
+    let world = World::new();
+    let mut server = world.server(&["--ask", "touch"]);
+    let mut approve = Growing::start(&world, &["approve", "--wait"]);
+    approve.until("waiting for questions");
+    let call = until("the question", || {
+        let call = server.start("bash", json!({"command": "touch one"}));
+        until("an answer or a question", || match call.answered() {
+            Some(_) => Some(false),
+            None => approve.seen().contains("│ touch one").then_some(true),
+        })
+        .then_some(call)
+    });
+    approve.child.kill().unwrap();
+    approve.child.wait().unwrap();
+    let mut back = Growing::start(&world, &["approve", "--wait"]);
+    back.until("│ touch one");
+    back.press("1");
+    call.reply().ok();
+    assert!(world.project().join("one").exists());
+}
+
 #[test]
 fn an_approver_sees_that_the_client_was_faster() {
     let world = World::new();
@@ -312,4 +358,23 @@ fn watch_shows_commands_and_their_output_as_they_happen() {
     watch.until(&format!("-- server {}", next.pid()));
     next.bash("echo from the next one").ok();
     watch.until("  from the next one\n");
+}
+
+/// A server goes on with the configuration that it has, so people go on to see it.
+#[test]
+fn a_mistake_in_the_configuration_file_hides_no_server() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("true").ok();
+    let file = world.home().join(".config/testudo/config.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "tiemout = 5\n").unwrap();
+    assert_eq!(ps(&world)["servers"].as_array().map(Vec::len), Some(1));
+    for words in [&["ps"][..], &["approve"], &["audit"], &["revoke", "all"]] {
+        let output = world.run(words);
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("tiemout") && told.contains("keep the configuration"), "{words:?}: {told}");
+        assert_ne!(output.status.code(), Some(101));
+    }
+    assert!(String::from_utf8_lossy(&world.run(&["audit"]).stdout).contains("true"));
 }

@@ -24,6 +24,18 @@ fn full_pipe(world: &World) -> File {
     pipe
 }
 
+/// bash takes itself for the shell of an ssh session then, and would read its own file instead of ours.
+#[test]
+fn a_server_that_ssh_started_runs_every_command() {
+    let world = World::new();
+    let script = "unset SHLVL; export SSH_CLIENT='192.0.2.1 50000 22'; exec \"$@\"";
+    let mut server = launched(&world, User::Tester, script, &[]);
+    for number in 0..4 {
+        assert_eq!(server.bash(&format!("echo {number}; export N={number}")).stdout(), format!("{number}\n"));
+    }
+    assert_eq!(server.bash("echo $N").stdout(), "3\n");
+}
+
 #[test]
 fn a_stderr_that_nobody_reads_blocks_nothing_and_what_was_dropped_is_said() {
     for user in User::all() {
@@ -142,5 +154,22 @@ fn without_a_home_nothing_is_stored_where_another_user_could_exchange_it() {
         let kept: Vec<_> = names().into_iter().filter(|name| name != "testudo").collect();
         assert!(kept.len() == 1 && kept[0].to_str().unwrap().starts_with("testudo-state-"), "{kept:?}");
         assert_eq!(std::fs::metadata(tmp.join(&kept[0])).unwrap().permissions().mode() & 0o777, 0o700);
+    }
+}
+
+/// Commands have no `/tmp` of their own then, and the server's own files lie in the project.
+#[test]
+fn tmp_is_the_project_and_the_home_lies_in_it() {
+    let inside = "mount -t tmpfs tmp /tmp && mkdir /tmp/home && cd /tmp && HOME=/tmp/home exec \"$@\"";
+    let script = format!("exec unshare --map-root-user --mount bash -c '{inside}' bash \"$@\"");
+    for user in User::all() {
+        let world = user.world();
+        let mut server = launched(&world, *user, &script, &[]);
+        assert_eq!(server.bash("echo x > made; cat made; echo y > $TMPDIR/own; cat $TMPDIR/own").stdout(), "x\ny\n");
+        // Of testudo's files, a command sees its own temporary directory.
+        let seen = server.bash("cd ~/.cache/testudo && find . -type f").stdout();
+        assert!(seen.ends_with("/own\n") && seen.lines().count() == 1, "{seen}");
+        let doctor = launcher(&world, *user, &script, &["doctor"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&doctor.stdout).contains("level full"), "{doctor:?}");
     }
 }

@@ -1,5 +1,5 @@
 """What can be said about the files themselves: sizes, checksums, schemas, contents."""
-import hashlib, json, re, tarfile, zipfile
+import hashlib, importlib.resources, json, os, pathlib, re, sys, tarfile, zipfile
 
 import jsonschema
 from cyclonedx.schema import SchemaVersion
@@ -7,6 +7,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from report import check, run
 
+#: SPEC's megabytes are powers of 1024. This is stricter, for people who count in thousands.
 LARGEST = 15_000_000
 
 
@@ -76,12 +77,25 @@ def bundle(dist, node):
     check("every setting that the person sees is used", used == set(manifest["user_config"]), used)
 
 
+def fits_registry(what, about):
+    version = re.search(r"/(\d{4}-\d\d-\d\d)/", about["$schema"]).group(1)
+    folder = importlib.resources.files("skillsaw.schemas.mcp_registry") / f"v{version.replace('-', '_')}"
+    schema = json.loads((folder / "server.schema.json").read_text())
+    kind = jsonschema.validators.validator_for(schema)
+    wrong = list(kind(schema, format_checker=kind.FORMAT_CHECKER).iter_errors(about))
+    check(f"{what} follows the registry's own schema", schema["$id"] == about["$schema"] and not wrong, wrong)
+
+
 def registry(dist):
-    """The rules of the registry, as its documentation has them."""
     about = json.loads((dist / "server.json").read_text())
-    right = (re.fullmatch(r"[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+", about["name"]) and 1 <= len(about["description"]) <= 100
-             and re.fullmatch(r"\d+\.\d+\.\d+", about["version"]) and {"url", "source"} <= set(about["repository"]))
-    check("server.json names the server as the registry wants it", bool(right), about)
+    fits_registry("server.json", about)
+    owner = {"TESTUDO_REPOSITORY": "https://github.com/somebody/testudo", "TESTUDO_MAINTAINER": "Some Body <some@body.example>"}
+    said = run(sys.executable, "-B", "-c", "import registry; print(registry.description('x.mcpb', b'').decode())",
+               cwd=pathlib.Path(__file__).parents[2] / "packaging", env={**os.environ, **owner})
+    published = json.loads(said.stdout)
+    fits_registry("that of somebody who publishes", published)
+    right = published["name"] == "io.github.somebody/testudo" and "somebody/testudo/releases" in said.stdout
+    check("what they publish is under their own name", right and "invalid" not in said.stdout, said.stdout)
     kinds = {one["registryType"]: one for one in about["packages"]}
     fields = {"registryType", "identifier", "version", "transport", "runtimeHint", "fileSha256", "environmentVariables"}
     right = set(kinds) == {"npm", "pypi", "mcpb"} and all(set(one) <= fields for one in kinds.values())

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::{Context, bail};
 
 use super::row;
-use crate::options::{Options, Subject};
+use crate::options::Options;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const PROMISED_MEGABYTES: Target = Target::ValueAtMost(12.0);

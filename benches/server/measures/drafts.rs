@@ -8,15 +8,16 @@ use anyhow::{Context, ensure};
 
 use super::row;
 use crate::driver::Connection;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const FILES: usize = 20_000;
 const WARM_UP: usize = 20;
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let Some(ours) = options.servers.iter().find(|subject| subject.ours) else { return Vec::new() };
+    let Some(ours) = options.ours() else { return Vec::new() };
     let [plain, draft] = [false, true].map(|draft| variant(ours, scratch, draft));
     let promised = [Target::RatioAtMost(1.03), Target::ValueAtMost(1000.0), Target::RatioAtMost(2.0)];
     let names = ["`true` with --draft / without", "`changes`, 20,000 files", "`apply` / cp -a, 20,000 files"];
@@ -40,7 +41,7 @@ fn variant(ours: &Subject, scratch: &Path, draft: bool) -> Subject {
     let mut words = vec!["env".to_owned(), state];
     words.extend(ours.words.iter().cloned());
     words.extend(draft.then(|| "--draft".to_owned()));
-    Subject { name: ours.name.clone(), words, tool: ours.tool.clone(), template: ours.template.clone(), ours: true }
+    Subject { words, ..ours.clone() }
 }
 
 fn latency(options: &Options, scratch: &Path, plain: &Subject, draft: &Subject) -> anyhow::Result<Figure> {

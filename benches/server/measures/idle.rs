@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::row;
 use crate::driver::Connection;
 use crate::memory;
-use crate::options::{Options, Subject};
+use crate::options::Options;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
-const PROMISED_MEBIBYTES: Target = Target::ValueAtMost(8.0);
+const PROMISED_MEBIBYTES: Target = Target::ValueAtMost(6.0);
 /// Long enough for the threads and processes of the last call to end.
 const SETTLE: Duration = Duration::from_millis(300);
 
@@ -25,7 +26,7 @@ struct Weight {
 fn weigh(subject: &Subject, scratch: &Path) -> anyhow::Result<Weight> {
     let mut connection = Connection::open(subject, scratch)?;
     connection.list_tools()?;
-    for _ in 0..20 {
+    for _ in 0..if subject.shell { 20 } else { 0 } {
         connection.call("true")?;
     }
     std::thread::sleep(SETTLE);

@@ -9,8 +9,9 @@ use serde_json::json;
 
 use super::row;
 use crate::driver::Connection;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const SESSIONS: usize = 50;
@@ -21,51 +22,57 @@ const PROMISED_MILLISECONDS_MORE: Target = Target::ValueAtMost(3.0);
 const PROMISED_SPEED: Target = Target::RatioAtLeast(0.7);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let Some(ours) = options.servers.iter().find(|subject| subject.ours) else { return Vec::new() };
-    let port = serve();
-    let host = format!("127.0.0.1:{port}");
-    let (on, hosts) = (with(ours, &[]), with(ours, &["--allow-host", &host]));
-    let more = (|| Ok(starts(&hosts, scratch)? - starts(&on, scratch)?))().map(|more| Figure::alone(more, "ms"));
+    let Some(subject) = options.ours() else { return Vec::new() };
+    let host = format!("127.0.0.1:{}", serve());
+    let variant = |flags: &[&str]| subject.with_flags("testudo, network hosts", flags);
+    let (on, hosts) = (variant(&[]), variant(&["--allow-host", &host]));
+    let more = || -> anyhow::Result<Figure> {
+        let [on, hosts] = starts([&on, &hosts], scratch)?;
+        Ok(Figure::alone(hosts.median() - on.median(), "ms"))
+    };
     let speed = || -> anyhow::Result<Figure> {
-        let direct = download(&on, &format!("curl -sS --noproxy '*' -o /dev/null http://{host}/"), scratch)?;
-        let through = download(&hosts, &format!("curl -sS --noproxy '' -o /dev/null http://{host}/"), scratch)?;
-        let rate = |milliseconds: f64| f64::from(BYTES) / 1e3 / milliseconds;
-        Ok(Figure::over(rate(through), rate(direct), "MB/s"))
+        let command = |proxies: &str| format!("curl -sS --noproxy '{proxies}' -o /dev/null http://{host}/");
+        let [direct, through] = downloads(&[(&on, command("*")), (&hosts, command(""))], scratch)?;
+        let rate = |samples: &Samples| f64::from(BYTES) / 1e3 / samples.median();
+        Ok(Figure::over(rate(&through), rate(&direct), "MB/s"))
     };
     vec![
-        row(&hosts, "session start, more than with the network on", more, Some(PROMISED_MILLISECONDS_MORE)),
+        row(&hosts, "session start, more than with the network on", more(), Some(PROMISED_MILLISECONDS_MORE)),
         row(&hosts, "1 GB through the proxy / directly", speed(), Some(PROMISED_SPEED)),
     ]
 }
 
-fn with(ours: &Subject, flags: &[&str]) -> Subject {
-    Subject {
-        name: "testudo, network hosts".to_owned(),
-        words: ours.words[..1].iter().cloned().chain(flags.iter().map(ToString::to_string)).collect(),
-        tool: ours.tool.clone(),
-        template: ours.template.clone(),
-        ours: true,
+/// The first command of new sessions, in turn.
+fn starts<const N: usize>(subjects: [&Subject; N], scratch: &Path) -> anyhow::Result<[Samples; N]> {
+    let mut connections = Vec::new();
+    for subject in subjects {
+        connections.push((Connection::open(subject, scratch)?, subject));
     }
-}
-
-fn starts(subject: &Subject, scratch: &Path) -> anyhow::Result<f64> {
-    let mut connection = Connection::open(subject, scratch)?;
-    let mut samples = Samples::default();
+    let mut samples = std::array::from_fn(|_| Samples::default());
     for number in 0..SESSIONS {
         let arguments = json!({ "command": "true", "session": format!("s{number}") });
-        samples.add(connection.call_tool(&subject.tool, &arguments)?);
+        for ((connection, subject), samples) in connections.iter_mut().zip(&mut samples) {
+            samples.add(connection.call_tool(&subject.tool, &arguments)?);
+        }
     }
-    Ok(samples.median())
+    Ok(samples)
 }
 
-fn download(subject: &Subject, command: &str, scratch: &Path) -> anyhow::Result<f64> {
-    let mut connection = Connection::open(subject, scratch)?;
-    connection.call(command)?;
-    let mut samples = Samples::default();
-    for _ in 0..DOWNLOADS {
-        samples.add(connection.call(command)?);
+/// The same download, in turn.
+fn downloads<const N: usize>(subjects: &[(&Subject, String); N], scratch: &Path) -> anyhow::Result<[Samples; N]> {
+    let mut connections = Vec::new();
+    for (subject, command) in subjects {
+        let mut connection = Connection::open(subject, scratch)?;
+        connection.call(command)?;
+        connections.push((connection, command));
     }
-    Ok(samples.median())
+    let mut samples = std::array::from_fn(|_| Samples::default());
+    for _ in 0..DOWNLOADS {
+        for ((connection, command), samples) in connections.iter_mut().zip(&mut samples) {
+            samples.add(connection.call(command)?);
+        }
+    }
+    Ok(samples)
 }
 
 /// A server that answers every request with the same number of bytes.

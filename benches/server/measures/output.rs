@@ -1,19 +1,22 @@
-//! A command that prints a hundred megabytes, compared with the same command piped into a file.
+//! Commands that print a lot: a hundred megabytes, three gigabytes, and a million short lines whose progress is reported. Each is
+//! compared with the same command whose pipe is read by one reader that drops what it reads.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::row;
+use super::{in_turn, row};
 use crate::driver::Connection;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 use crate::{floor, memory};
 
-const TEXT: &str = r"head -c 100000000 /dev/zero | tr '\0' x";
-const MEGABYTES: f64 = 100.0;
-const ROUNDS: usize = 7;
-const PROMISED_SPEED: Target = Target::RatioAtLeast(0.7);
+const TEXT: &str = "head -c 100000000 /dev/zero | tr '\\0' x";
+const LARGE: &str = "head -c 3000000000 /dev/zero | tr '\\0' x";
+const LINES: &str = "seq 1000000";
+const ROUNDS: usize = 5;
+const PROMISED_SPEED: Target = Target::RatioAtLeast(0.9);
 const PROMISED_GROWTH_MEBIBYTES: Target = Target::ValueAtMost(16.0);
 
 #[derive(Default)]
@@ -22,44 +25,60 @@ struct Run {
     growth: f64,
 }
 
+type Call = fn(&mut Connection<'_>, &str) -> anyhow::Result<Duration>;
+
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
+    let ours: Vec<&Subject> = options.ours().into_iter().collect();
+    // A server without a shell cannot run a pipe.
+    let shells: Vec<&Subject> = options.shells().into_iter().filter(|subject| !subject.takes_words()).collect();
+    let call: Call = |connection, text| connection.call(text);
+    let with_progress: Call = |connection, text| connection.call_with_progress(text);
+    [
+        rows(&shells, scratch, ROUNDS, ("100 MB of output", 100.0, TEXT), call),
+        rows(&ours, scratch, 1, ("3 GB of output", 3000.0, LARGE), call),
+        rows(&ours, scratch, ROUNDS, ("a million lines, progress on", 6.888_896, LINES), with_progress),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn rows(
+    subjects: &[&Subject],
+    scratch: &Path,
+    rounds: usize,
+    (name, megabytes, text): (&str, f64, &str),
+    call: Call,
+) -> Vec<Row> {
     let mut floor = Samples::default();
-    let mut runs: Vec<anyhow::Result<Run>> = options.servers.iter().map(|_| Ok(Run::default())).collect();
-    for _ in 0..ROUNDS {
-        floor.add(floor::into_file(TEXT, scratch).expect("the pipe runs"));
-        for (subject, run) in options.servers.iter().zip(&mut runs) {
-            if let Ok(good) = run {
-                match once(subject, scratch) {
-                    Ok((time, growth)) => {
-                        good.times.add(time);
-                        good.growth = good.growth.max(growth);
-                    }
-                    Err(error) => *run = Err(error),
-                }
-            }
-        }
-    }
-    let speed = |samples: &Samples| MEGABYTES / (samples.median() / 1e3);
-    let rows = options.servers.iter().zip(runs).map(|(subject, run)| match run {
+    let add_floor = || floor.add(floor::read_by_one(text).expect("the pipe runs"));
+    let runs = in_turn(subjects, rounds, add_floor, |subject, run: &mut Run| {
+        let (time, growth) = once(subject, scratch, text, call)?;
+        run.times.add(time);
+        run.growth = run.growth.max(growth);
+        Ok(())
+    });
+    let speed = |samples: &Samples| megabytes / (samples.median() / 1e3);
+    let rows = runs.into_iter().flat_map(|(subject, run)| match run {
         Ok(run) => {
             let through = Figure::over(speed(&run.times), speed(&floor), "MB/s");
             let growth = Figure::alone(run.growth, "MiB");
             vec![
-                row(subject, "100 MB of output / the pipe into a file", Ok(through), Some(PROMISED_SPEED)),
-                row(subject, "100 MB of output, memory growth", Ok(growth), Some(PROMISED_GROWTH_MEBIBYTES)),
+                row(subject, &format!("{name} / one reader of the pipe"), Ok(through), Some(PROMISED_SPEED)),
+                row(subject, &format!("{name}, memory growth"), Ok(growth), Some(PROMISED_GROWTH_MEBIBYTES)),
             ]
         }
-        Err(error) => vec![row(subject, "100 MB of output", Err(error), Some(PROMISED_SPEED))],
+        Err(error) => vec![row(subject, &format!("{name} / one reader of the pipe"), Err(error), Some(PROMISED_SPEED))],
     });
-    rows.flatten().collect()
+    rows.collect()
 }
 
 /// Measures a new server each time: one that still holds its last output would show no growth.
-fn once(subject: &Subject, scratch: &Path) -> anyhow::Result<(Duration, f64)> {
+fn once(subject: &Subject, scratch: &Path, text: &str, call: Call) -> anyhow::Result<(Duration, f64)> {
     let mut connection = Connection::open(subject, scratch)?;
     connection.call("true")?;
     let before = memory::resident(connection.pid())?;
     memory::forget_peak(connection.pid())?;
-    let time = connection.call(TEXT)?;
+    let time = call(&mut connection, text)?;
     Ok((time, memory::peak(connection.pid())? - before))
 }

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::row;
+use super::{in_turn, row};
 use crate::driver::Connection;
 use crate::floor;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const TEXT: &str = "sleep 0.2";
@@ -18,21 +19,15 @@ const PROMISED_MILLIS: Target = Target::ValueAtMost(500.0);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     let mut floor = Samples::default();
-    let mut runs: Vec<anyhow::Result<Samples>> = options.servers.iter().map(|_| Ok(Samples::default())).collect();
-    for _ in 0..ROUNDS {
-        floor.add(floor::parallel_bash(TEXT, CALLS).expect("bash runs"));
-        for (subject, run) in options.servers.iter().zip(&mut runs) {
-            if let Ok(samples) = run {
-                match once(subject, scratch) {
-                    Ok(time) => samples.add(time),
-                    Err(error) => *run = Err(error),
-                }
-            }
-        }
-    }
-    let figures = runs.into_iter().map(|run| Ok(Figure::over(run?.median(), floor.median(), "ms")));
-    let pairs = options.servers.iter().zip(figures);
-    pairs.map(|(subject, figure)| row(subject, NAME, figure, Some(PROMISED_MILLIS))).collect()
+    let add_floor = || floor.add(floor::parallel_bash(TEXT, CALLS).expect("bash runs"));
+    let runs = in_turn(&options.shells(), ROUNDS, add_floor, |subject, samples: &mut Samples| {
+        samples.add(once(subject, scratch)?);
+        Ok(())
+    });
+    let figure = |samples: &Samples| Figure::over(samples.median(), floor.median(), "ms").with_p95(samples.p95());
+    runs.into_iter()
+        .map(|(subject, run)| row(subject, NAME, run.map(|samples| figure(&samples)), Some(PROMISED_MILLIS)))
+        .collect()
 }
 
 fn once(subject: &Subject, scratch: &Path) -> anyhow::Result<Duration> {

@@ -9,13 +9,15 @@ use serde_json::json;
 use super::row;
 use crate::driver::Connection;
 use crate::floor;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
-use crate::table::{Figure, Row};
+use crate::subject::Subject;
+use crate::table::{Figure, Row, Target};
 
 /// The limit of sessions per client, the default session included.
 const SESSIONS: usize = 50;
 const WARM_UP: usize = 10;
+const PROMISED_START: Target = Target::RatioAtMost(3.0);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     let landlock = scratch.join("landlock.toml");
@@ -26,34 +28,29 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     std::fs::create_dir_all(&project).expect("the scratch directory can be written");
     let levels: [(&str, &[&str]); 3] =
         [("full", &[]), ("landlock", &["--config", &landlock]), ("off", &["--sandbox", "off"])];
-    let subjects: Vec<Subject> = options
-        .servers
-        .iter()
-        .find(|subject| subject.ours)
-        .into_iter()
-        .flat_map(|ours| levels.map(|(level, flags)| with(ours, level, flags)))
-        .collect();
+    let variant =
+        |(level, flags): (&str, &[&str])| Some(options.ours()?.with_flags(&format!("testudo, level {level}"), flags));
+    let subjects: Vec<Subject> = levels.into_iter().filter_map(variant).collect();
     subjects.iter().flat_map(|subject| rows(subject, options.rounds, &project)).collect()
 }
 
-fn with(ours: &Subject, level: &str, flags: &[&str]) -> Subject {
-    Subject {
-        name: format!("testudo, level {level}"),
-        words: ours.words[..1].iter().cloned().chain(flags.iter().map(ToString::to_string)).collect(),
-        tool: ours.tool.clone(),
-        template: ours.template.clone(),
-        ours: true,
-    }
-}
-
 fn rows(subject: &Subject, rounds: usize, project: &Path) -> Vec<Row> {
-    let names = ["keeper start and `true` / spawn bash -c true", "`true`, alone / spawn bash -c true"];
+    let names =
+        ["first command of a session / spawn bash -c true", "`true` with stdin, in a fresh shell / spawn bash -c true"];
     match samples(subject, rounds, project) {
         Err(error) => vec![row(subject, names[0], Err(error), None)],
         Ok((starts, calls, shell)) => [starts, calls]
             .iter()
             .zip(names)
-            .map(|(samples, name)| row(subject, name, Ok(Figure::over(samples.median(), shell.median(), "ms")), None))
+            .zip([Some(PROMISED_START), None])
+            .map(|((samples, name), target)| {
+                row(
+                    subject,
+                    name,
+                    Ok(Figure::over(samples.median(), shell.median(), "ms").with_p95(samples.p95())),
+                    target,
+                )
+            })
             .collect(),
     }
 }

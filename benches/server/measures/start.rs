@@ -3,52 +3,52 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::row;
+use super::{in_turn, row};
 use crate::driver::Connection;
 use crate::floor;
-use crate::options::{Options, Subject};
+use crate::options::Options;
 use crate::samples::Samples;
+use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
-const ROUNDS: usize = 30;
-const PROMISED_MILLIS: Target = Target::ValueAtMost(10.0);
+/// Servers that take half a second to start make more rounds tedious.
+const ROUNDS: usize = 15;
+const PROMISED_MILLIS: Target = Target::ValueAtMost(5.0);
+const NAMES: [&str; 2] = ["start to tools/list / spawn /bin/true", "first command of a server / spawn bash -c true"];
 
-pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let mut floor = Samples::default();
-    let mut runs: Vec<anyhow::Result<(Samples, Samples)>> =
-        options.servers.iter().map(|_| Ok((Samples::default(), Samples::default()))).collect();
-    for _ in 0..ROUNDS {
-        floor.add(floor::spawn_true().expect("/bin/true runs"));
-        for (subject, run) in options.servers.iter().zip(&mut runs) {
-            if let Ok((listed, called)) = run {
-                match once(subject, scratch) {
-                    Ok((list, call)) => {
-                        listed.add(list);
-                        called.add(call);
-                    }
-                    Err(error) => *run = Err(error),
-                }
-            }
-        }
-    }
-    let rows = options.servers.iter().zip(runs).map(|(subject, run)| match run {
-        Ok((listed, called)) => {
-            let list = Figure::over(listed.median(), floor.median(), "ms");
-            let call = Figure::over(called.median(), floor.median(), "ms");
-            vec![
-                row(subject, "start to tools/list / spawn /bin/true", Ok(list), Some(PROMISED_MILLIS)),
-                row(subject, "first call, with its keeper / spawn /bin/true", Ok(call), None),
-            ]
-        }
-        Err(error) => vec![row(subject, "start to tools/list", Err(error), Some(PROMISED_MILLIS))],
-    });
-    rows.flatten().collect()
+#[derive(Default)]
+struct Run {
+    listed: Samples,
+    called: Samples,
 }
 
-fn once(subject: &Subject, scratch: &Path) -> anyhow::Result<(Duration, Duration)> {
+pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
+    let (mut smallest, mut shell) = (Samples::default(), Samples::default());
+    let floors = || {
+        smallest.add(floor::spawn_true().expect("/bin/true runs"));
+        shell.add(floor::spawn_bash("true").expect("bash runs"));
+    };
+    let subjects: Vec<&Subject> = options.servers.iter().collect();
+    let runs = in_turn(&subjects, ROUNDS, floors, |subject, run: &mut Run| once(subject, scratch, run));
+    let rows = runs.into_iter().flat_map(|(subject, run)| match run {
+        Ok(Run { listed, called }) => {
+            let over = |samples: &Samples, floor: &Samples| {
+                Ok(Figure::over(samples.median(), floor.median(), "ms").with_p95(samples.p95()))
+            };
+            let list = row(subject, NAMES[0], over(&listed, &smallest), Some(PROMISED_MILLIS));
+            let call = subject.shell.then(|| row(subject, NAMES[1], over(&called, &shell), None));
+            [Some(list), call].into_iter().flatten().collect()
+        }
+        Err(error) => vec![row(subject, NAMES[0], Err(error), Some(PROMISED_MILLIS))],
+    });
+    rows.collect()
+}
+
+fn once(subject: &Subject, scratch: &Path, run: &mut Run) -> anyhow::Result<()> {
     let begun = Instant::now();
     let mut connection = Connection::open(subject, scratch)?;
     connection.list_tools()?;
-    let listed = begun.elapsed();
-    Ok((listed, connection.call("true")?))
+    run.listed.add(begun.elapsed());
+    run.called.add(if subject.shell { connection.call("true")? } else { Duration::ZERO });
+    Ok(())
 }

@@ -52,7 +52,12 @@ export class AnsiText {
   }
 
   inEscape(c) {
-    if (this.state === 'escape') {
+    if (c === '\n') {
+      // Whatever is missing at its end, a sequence must not hide the next line.
+      this.state = 'text';
+      this.parameters = '';
+      this.endLine();
+    } else if (this.state === 'escape') {
       if (c === '[') this.state = 'control';
       else if (']PX^_'.includes(c)) this.state = 'string';
       else if (!'()#%'.includes(c)) this.state = 'text';
@@ -128,6 +133,18 @@ export class AnsiText {
     }
     this.style = style;
   }
+}
+
+/** Lines that are complete, each as one line to be drawn. A colour that is not taken back goes on in the next line. */
+export function drawnLines(texts) {
+  const parser = new AnsiText(Infinity);
+  return texts.map((text) => {
+    parser.lines = [parser.newLine()];
+    parser.push(text);
+    const { lines } = parser;
+    parser.push('\n');
+    return { runs: lines.slice(0, -1).flatMap(({ runs }) => runs) };
+  });
 }
 
 /** The first 16 colours are those of the theme. */

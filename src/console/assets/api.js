@@ -45,21 +45,61 @@ export const stop = (server, command) => post(of(server, `commands/${command}/st
 export const type = (server, command, text, keys) => post(of(server, `commands/${command}/input`), { text, keys });
 export const tail = (server, command, from) =>
   request(of(server, `commands/${command}/tail?${Object.entries(from).map((pair) => pair.join('=')).join('&')}`));
+export const lines = (server, command, stream, from, count) =>
+  request(of(server, `commands/${command}/lines/${stream}?from=${from}&count=${count}`));
 export const approvals = (server) => request(of(server, 'approvals'));
 export const revoke = (server, id) => post(of(server, `approvals/${id}/revoke`));
+
+// Without a server: the drafts that no server works on, which the console of one server does not have.
+const draftsOf = (server) => (server ? of(server, 'drafts') : `${API}/drafts`);
+export const drafts = (server) => request(draftsOf(server)).catch((problem) => {
+  if (!server && problem.status === 404) return [];
+  throw problem;
+});
+export const draftDiff = (server, draft, path) => request(`${draftsOf(server)}/${draft}/diff/${path}`);
+export const decide = (server, draft, decision, body) => post(`${draftsOf(server)}/${draft}/${decision}`, body);
 
 export async function logOut() {
   await post('/console/logout');
   location.replace('/console');
 }
 
-/** Calls `on.news(kind, data)` for what happens, and `on.lost()` and `on.found()` as the connection goes and comes back. */
+const KINDS = ['state', 'event', 'questions', 'lagged', 'gone'];
+
+/**
+ * Calls `on.news(kind, data)` for what happens, and `on.lost()` and `on.found()` as the connection goes and comes back.
+ *
+ * A browser has only six connections to one server for all of its tabs. So one tab listens and tells the others; when it is
+ * closed, another one takes over.
+ */
 export function follow(on) {
-  const source = new EventSource(`${API}/events`);
-  for (const kind of ['state', 'event', 'questions', 'lagged', 'gone']) {
-    source.addEventListener(kind, (message) => on.news(kind, JSON.parse(message.data)));
+  if (!navigator.locks) {
+    listen(on);
+    return;
   }
-  source.addEventListener('open', on.found);
+  const channel = new BroadcastChannel('testudo events');
+  let state = null;
+  channel.onmessage = ({ data: [what, ...words] }) => {
+    if (what !== 'hello') on[what](...words);
+    else if (state) channel.postMessage([state]);
+  };
+  const tell = (what) => (...words) => {
+    if (what !== 'news') state = what;
+    on[what](...words);
+    channel.postMessage([what, ...words]);
+  };
+  channel.postMessage(['hello']);
+  navigator.locks.request('testudo events', () => {
+    listen({ news: tell('news'), lost: tell('lost'), found: tell('found') });
+    // The lock is held until the tab is closed.
+    return new Promise(() => {});
+  });
+}
+
+function listen(on) {
+  const source = new EventSource(`${API}/events`);
+  for (const kind of KINDS) source.addEventListener(kind, (message) => on.news(kind, JSON.parse(message.data)));
+  source.addEventListener('open', () => on.found());
   source.addEventListener('error', () => {
     on.lost();
     // The browser tries again by itself, unless the answer was an error.
@@ -67,7 +107,7 @@ export function follow(on) {
     source.close();
     setTimeout(() => {
       servers().catch(() => {});
-      follow(on);
+      listen(on);
     }, 1000);
   });
 }

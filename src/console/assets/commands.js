@@ -2,6 +2,7 @@
 
 import * as api from './api.js';
 import { duration, el, reconcile, setText, visible } from './dom.js';
+import { hostList, updateHosts } from './hosts.js';
 import { Output } from './output.js';
 import { Keyboard, Screen, lineField } from './terminal.js';
 
@@ -58,6 +59,7 @@ function sessionCard({ client, session }) {
     el('h3', {}, visible(session.name), el('span', { class: 'quiet' }, ` ${visible(client.name ?? client.principal)}`)),
     el('p', { class: 'quiet path cwd' }),
     el('ul', { class: 'commands' }),
+    hostList(),
     el('p', { class: 'quiet ended' }));
 }
 
@@ -65,6 +67,7 @@ function updateSession(card, { session, server }) {
   setText(card.querySelector('.cwd'), visible(session.cwd));
   const ended = session.ended.map(({ id, exit_code: code }) => `${id} ended with ${code}`).join(', ');
   setText(card.querySelector('.ended'), ended || (session.commands.length === 0 ? 'idle' : ''));
+  updateHosts(card.querySelector('.hosts'), session.hosts);
   reconcile(card.querySelector('.commands'), session.commands, {
     key: ({ id }) => id,
     create: (command) => el('li', {}, el('button', { class: 'command', onclick: (event) => choose(server, event.currentTarget.shown) },
@@ -103,9 +106,9 @@ function choose(server, command) {
   const stop = el('button', { class: 'no', onclick: () => stopIt() }, 'Stop');
   const typing = command.takes_input ? lineField(keyboard) : null;
   const stopIt = () => api.stop(server.id, command.id).then(() => { stop.disabled = true; }, (error) => onProblem(error.message));
-  const onEnd = () => {
+  const onEnd = (tail) => {
     delete status.dataset.since;
-    setText(status, 'ended');
+    setText(status, tail ? `ended: ${tail.ended_by ?? `exit ${tail.exit_code}`} after ${duration(tail.milliseconds)}` : 'ended');
     stop.disabled = true;
     typing?.remove();
   };
@@ -116,7 +119,7 @@ function choose(server, command) {
       el('div', {}, el('code', { class: 'whole', tabindex: '0', 'aria-label': 'Command' }, visible(command.command)),
         el('p', { class: 'quiet path' }, [command.description, command.cwd, `pid ${command.pid}`].filter(Boolean).map(visible).join(' · '))),
       el('div', { class: 'detail-tools' }, status, stop)),
-    problem, screen ? screen.element : output.element, typing,
+    problem, output.element, typing,
     screen && el('p', { class: 'quiet' }, 'Keys go to the program while the terminal has the focus; Shift-Escape leaves it. testudo records nothing of what you type; the program may show it.'),
   ].filter(Boolean));
   markChosen();

@@ -50,12 +50,18 @@ export function reconcile(parent, items, { key, create, update }) {
   for (const child of known.values()) child.remove();
 }
 
-/** `3.2 s`, `4 min 10 s`. */
+/** `40 ms`, `3.2 s`, `4 min 10 s`. */
 export function duration(milliseconds) {
+  if (milliseconds < 100) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
   if (seconds < 60) return `${seconds.toFixed(1)} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}
+
+/** `1 line`, `2,000 lines`. */
+export function counted(number, thing) {
+  return `${number.toLocaleString('en')} ${thing}${number === 1 ? '' : 's'}`;
 }
 
 /** `14 B`, `1.8 KB`, `50 MB`. */

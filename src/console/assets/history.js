@@ -1,21 +1,25 @@
 // What was done, from the audit log: a list of any length with filters, and the timeline of a day.
 
 import * as api from './api.js';
-import { duration, el, setText, size, visible } from './dom.js';
+import { counted, duration, el, setText, size, visible } from './dom.js';
+import { Parts } from './parts.js';
 import { Timeline } from './timeline.js';
 import { VirtualList } from './virtual_list.js';
 
 const view = document.getElementById('view-history');
 const [ROW, CHUNK, MOST_CHUNKS] = [34, 100, 20];
 const DAY = 86_400_000;
+/** Codes come behind these, as far as the log has them. */
+const EXITS = [['', 'all'], ['ok', 'succeeded'], ['failed', 'failed'], ['denied', 'denied'], ['open', 'no end']];
 
 const filter = { text: '', session: '', verdict: '', exit: '', program: '' };
-/** Parts of the list by their number; the oldest ones are dropped. */
-const chunks = new Map();
+const parts = new Parts({ size: CHUNK, most: MOST_CHUNKS, load, onLoaded: () => list.schedule() });
 let total = 0;
 let shown = null;
 let generation = 0;
 let isOpen = false;
+/** The servers that run. A call of theirs that has no end goes on. */
+let alive = new Set();
 
 const select = (name, label, choices) => {
   const options = choices.map(([value, text]) => el('option', { value }, text));
@@ -31,15 +35,14 @@ const span = el('select', { 'aria-label': 'Picture', onchange: () => refresh() }
 const filters = el('form', { class: 'filters', role: 'search', onsubmit: (event) => event.preventDefault() }, search,
   select('session', 'Session', [['', 'all']]),
   select('verdict', 'Verdict', [['', 'all'], ['allow', 'allowed'], ['ask', 'asked'], ['deny', 'denied']]),
-  select('exit', 'Exit', [['', 'all'], ['ok', 'succeeded'], ['failed', 'failed'], ['denied', 'denied'], ['open', 'no end'],
-    ['1', 'exit 1'], ['2', 'exit 2'], ['124', 'exit 124'], ['127', 'exit 127'], ['137', 'exit 137']]),
+  select('exit', 'Exit', EXITS),
   select('program', 'Program', [['', 'all']]),
   el('label', {}, 'Day', day), el('label', {}, 'Picture', span));
-const counted = el('p', { class: 'quiet', role: 'status' });
+const totals = el('p', { class: 'quiet', role: 'status' });
 const rows = el('div', { class: 'rows', role: 'list', 'aria-label': 'Calls, the newest first', tabindex: '0' });
 const about = el('div', { class: 'about-entry', role: 'region', 'aria-label': 'The chosen call', hidden: true });
 const timeline = new Timeline((id) => find(id));
-view.append(filters, timeline.element, counted, el('div', { class: 'history-split' }, rows, about));
+view.append(filters, timeline.element, totals, el('div', { class: 'history-split' }, rows, about));
 
 const list = new VirtualList(rows, { rowHeight: ROW, draw, makeRow: () => el('div', { class: 'row', role: 'listitem' }) });
 
@@ -52,6 +55,10 @@ export function open() {
   isOpen = true;
   if (!day.value) day.value = today();
   refresh();
+}
+
+export function show(states) {
+  alive = new Set(states.map(({ server }) => server.id));
 }
 
 export function close() {
@@ -98,49 +105,43 @@ async function refresh() {
       api.timeline({ from, to, filter }),
     ]);
     if (mine !== generation) return;
-    chunks.clear();
-    take(first, found);
-    choices('session', found.sessions);
-    choices('program', found.programs);
-    timeline.draw(picture, from, to);
+    parts.clear();
+    parts.set(first, found.entries);
+    count(found.total);
+    choices('session', found.sessions.map((name) => [name, visible(name)]));
+    choices('program', found.programs.map((name) => [name, visible(name)]));
+    choices('exit', [...EXITS.slice(1), ...found.exits.map((code) => [code, `exit ${code}`])]);
+    timeline.draw(picture, { from, to, alive });
     list.refresh();
   } catch (problem) {
-    setText(counted, problem.message);
+    setText(totals, problem.message);
   }
 }
 
-function take(number, found) {
-  chunks.delete(number);
-  chunks.set(number, found.entries);
-  if (chunks.size > MOST_CHUNKS) chunks.delete(chunks.keys().next().value);
-  total = found.total;
-  setText(counted, total === 1 ? '1 call' : `${total.toLocaleString('en')} calls`);
+function count(found) {
+  total = found;
+  setText(totals, counted(total, 'call'));
   list.setCount(total);
 }
 
 async function load(number) {
-  const mine = generation;
-  chunks.set(number, []);
-  try {
-    const found = await api.history({ ...filter, offset: number * CHUNK, limit: CHUNK });
-    if (mine === generation) take(number, found);
-  } catch {
-    chunks.delete(number);
-  }
+  const found = await api.history({ ...filter, offset: number * CHUNK, limit: CHUNK });
+  count(found.total);
+  return found.entries;
 }
 
-function choices(name, values) {
+/** What a filter can be set to. What it is set to stays there. */
+function choices(name, pairs) {
   const field = filters.querySelector(`[name=${name}]`);
-  const wanted = ['', ...new Set([...values, filter[name]].filter(Boolean))];
-  if ([...field.options].map((option) => option.value).join('\n') === wanted.join('\n')) return;
-  field.replaceChildren(...wanted.map((value) => el('option', { value }, value === '' ? 'all' : visible(value))));
+  const wanted = new Map([['', 'all'], ...pairs]);
+  if (!wanted.has(filter[name])) wanted.set(filter[name], visible(filter[name]));
+  if ([...field.options].map((option) => option.value).join('\n') === [...wanted.keys()].join('\n')) return;
+  field.replaceChildren(...[...wanted].map(([value, text]) => el('option', { value }, text)));
   field.value = filter[name];
 }
 
 function draw(row, index) {
-  const number = Math.floor(index / CHUNK);
-  if (!chunks.has(number)) load(number);
-  const entry = chunks.get(number)?.[index % CHUNK];
+  const entry = parts.get(index);
   if (row.entry === entry && row.firstChild) {
     row.firstChild.setAttribute('aria-pressed', String(entry?.id === shown));
     return;
@@ -161,7 +162,7 @@ function draw(row, index) {
 
 function badge(entry) {
   if (entry.outcome === 'denied') return 'denied';
-  if (entry.outcome === 'open') return entry.task ? 'task' : 'open';
+  if (entry.outcome === 'open') return alive.has(entry.server) ? 'running' : 'no end';
   if (entry.ended_by) return entry.ended_by;
   if (entry.exit_code !== null) return `exit ${entry.exit_code}`;
   return entry.outcome === 'failed' ? 'error' : 'ok';
@@ -172,11 +173,12 @@ function tell(entry) {
   const printed = entry.exit_code === null ? null : `stdout ${size(entry.stdout_bytes)}, stderr ${size(entry.stderr_bytes)}`;
   const facts = [
     ['Time', new Date(entry.from).toLocaleString('en-GB')],
-    ['Took', entry.to === null ? 'no end recorded' : duration(entry.to - entry.from)],
+    ['Took', entry.to === null ? badge(entry) : duration(entry.to - entry.from)],
     ['Tool', entry.tool], ['Session', entry.session], ['Client', entry.client ?? entry.principal], ['Server', entry.server],
     ['Directory', entry.cwd], ['Description', entry.description], ['Verdict', entry.verdict], ['Rule', entry.rule],
     ['Reason', entry.reason], ['Answer', entry.answer], ['Exit', badge(entry)], ['Task', entry.task], ['Printed', printed],
     ['Typed', entry.typed ? 'a person typed into it' : null], ['Error', entry.error], ['Denied', entry.denied.join('\n')],
+    ['Connections', entry.connections.join('\n')],
   ];
   about.hidden = false;
   about.replaceChildren(
@@ -190,10 +192,9 @@ function tell(entry) {
 async function find(id) {
   const { position } = await api.history({ ...filter, offset: 0, limit: 1, find: id });
   if (position === null) return;
-  const number = Math.floor(position / CHUNK);
-  if (!chunks.get(number)?.length) await load(number);
+  if (!parts.get(position)) await parts.fetch(Math.floor(position / CHUNK));
   list.scrollTo(position);
-  const entry = chunks.get(number)?.[position % CHUNK];
+  const entry = parts.get(position);
   if (entry) tell(entry);
 }
 

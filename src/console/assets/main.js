@@ -1,17 +1,29 @@
 // The page: what it shows is asked for again whenever something happens.
 
 import * as api from './api.js';
-import * as commands from './commands.js';
+import * as now from './commands.js';
+import * as drafts from './drafts.js';
 import * as past from './history.js';
 import * as questions from './questions.js';
 import * as rules from './rules.js';
 import { setText } from './dom.js';
+
+/**
+ * The views by the names of their tabs. Each may have `show(states)`, called whenever the servers have told something new,
+ * `open(states)` and `close()` as its tab is chosen and left, and `happened(event)` for each event of the audit log.
+ */
+const VIEWS = { now, history: past, drafts, rules };
+
+/** Without any news, the servers are asked this often. A connection that has broken without a word is noticed by it. */
+const ASK_EVERY = 20_000;
 
 const connection = document.getElementById('connection');
 let states = [];
 let tab = 'now';
 let asking = false;
 let again = false;
+/** Whether events come (not known at first), and whether the last request was answered. */
+const alive = { events: null, answers: true };
 
 /** Asks for the state of all servers. While one request is under way, further ones become a single later one. */
 async function refresh() {
@@ -22,12 +34,15 @@ async function refresh() {
   asking = true;
   try {
     states = await api.servers();
+    alive.answers = true;
     questions.show(states);
-    commands.show(states);
+    Object.values(VIEWS).forEach((view) => view.show?.(states));
   } catch (problem) {
-    if (problem.status === 0) lost();
+    if (!(problem instanceof api.Problem)) throw problem;
+    if (problem.status === 0) alive.answers = false;
   } finally {
     asking = false;
+    showConnection();
   }
   if (again) {
     again = false;
@@ -35,24 +50,26 @@ async function refresh() {
   }
 }
 
-function lost() {
-  connection.classList.add('lost');
-  setText(connection, 'Connection lost; trying again …');
-}
-
-function found() {
-  connection.classList.remove('lost');
-  setText(connection, 'Live');
-  refresh();
+function showConnection() {
+  const lost = alive.events === false || !alive.answers;
+  connection.classList.toggle('lost', lost);
+  if (lost) setText(connection, 'Connection lost; trying again …');
+  else if (alive.events) setText(connection, 'Live');
 }
 
 api.follow({
-  lost,
-  found,
+  lost: () => {
+    alive.events = false;
+    showConnection();
+  },
+  found: () => {
+    alive.events = true;
+    refresh();
+  },
   news: (kind, data) => {
     if (kind === 'event') {
       if (data.event === 'answer') questions.answered(data);
-      past.happened();
+      Object.values(VIEWS).forEach((view) => view.happened?.(data));
     }
     refresh();
   },
@@ -60,13 +77,18 @@ api.follow({
 
 // Times and last lines of running commands are not told as events.
 setInterval(() => {
-  if (!document.hidden && commands.isBusy(states)) refresh();
+  if (!document.hidden && now.isBusy(states)) refresh();
 }, 1000);
+setInterval(refresh, ASK_EVERY);
 document.addEventListener('visibilitychange', () => { if (!document.hidden) refresh(); });
+// The browser had stopped the whole page for a while.
+document.addEventListener('resume', refresh);
+addEventListener('online', refresh);
 
 const tabs = [...document.querySelectorAll('[role=tab]')];
 
 function open(name, focus) {
+  if (name !== tab) VIEWS[tab].close?.();
   tab = name;
   for (const button of tabs) {
     const chosen = button.id === `tab-${name}`;
@@ -75,9 +97,7 @@ function open(name, focus) {
     document.getElementById(button.getAttribute('aria-controls')).hidden = !chosen;
     if (chosen && focus) button.focus();
   }
-  if (name === 'history') past.open();
-  else past.close();
-  if (name === 'rules') rules.show(states);
+  VIEWS[name].open?.(states);
 }
 
 tabs.forEach((button, index) => {
@@ -108,7 +128,7 @@ function setTheme(name) {
 }
 
 themeButton.addEventListener('click', () => {
-  const now = document.documentElement.dataset.theme ?? 'system';
-  setTheme(themes[(themes.indexOf(now) + 1) % themes.length]);
+  const chosen = document.documentElement.dataset.theme ?? 'system';
+  setTheme(themes[(themes.indexOf(chosen) + 1) % themes.length]);
 });
 setTheme(themes.includes(localStorage.getItem('theme')) ? localStorage.getItem('theme') : 'system');

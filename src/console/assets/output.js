@@ -1,14 +1,18 @@
-// The output of one command as it comes. The page keeps its end only.
+// The output of one command: its end as it comes, and all lines of each stream on demand.
 
 import * as api from './api.js';
 import { AnsiText, drawLine } from './ansi.js';
-import { el, setText, size } from './dom.js';
+import { counted, el, reconcile, setText, size } from './dom.js';
+import { StreamLines } from './stream_lines.js';
 import { VirtualList } from './virtual_list.js';
 
 const MOST_LINES = 5000;
 const ROW = 20;
 /** How long to wait between two looks: shortest while something comes, longest in silence. */
 const [SHORTEST, LONGEST] = [50, 500];
+/** All lines are counted again at most this often. */
+const COUNT_EVERY = 1000;
+const LIVE = 'live';
 
 /** Follows a command until `stop` is called. `screen` draws the screen of a terminal. */
 export class Output {
@@ -16,13 +20,24 @@ export class Output {
     Object.assign(this, { server, command, onEnd, screen });
     this.from = {};
     this.text = new AnsiText(MOST_LINES);
-    this.streams = new Map();
     this.leftOut = 0;
     this.wait = SHORTEST;
     this.ended = false;
-    this.note = el('p', { class: 'quiet', hidden: true });
-    this.view = el('div', { class: 'output', role: 'log', tabindex: '0', 'aria-label': 'Output', 'aria-live': 'off' });
-    this.list = new VirtualList(this.view, {
+    /** All lines of a stream, while they are shown. */
+    this.whole = null;
+    this.problem = '';
+    this.live = screen?.element ?? this.makeLive();
+    this.views = el('div', { class: 'segments', role: 'group', 'aria-label': 'What is shown of the output' });
+    this.note = el('p', { class: 'quiet' });
+    this.bar = el('div', { class: 'output-bar', hidden: true }, this.views, this.note);
+    this.body = el('div', { class: 'output-body' }, this.live);
+    this.element = el('div', { class: 'output-box' }, this.bar, this.body);
+    this.look();
+  }
+
+  makeLive() {
+    const view = el('div', { class: 'output', role: 'log', tabindex: '0', 'aria-label': 'Output', 'aria-live': 'off' });
+    this.list = new VirtualList(view, {
       rowHeight: ROW,
       keepEnd: true,
       draw: (row, index) => {
@@ -35,8 +50,8 @@ export class Output {
         drawLine(row, line);
       },
     });
-    this.element = el('div', { class: 'output-box' }, this.note, this.view);
-    this.look();
+    view.addEventListener('scroll', () => this.scrolled(view));
+    return view;
   }
 
   stop() {
@@ -67,11 +82,15 @@ export class Output {
         this.from.terminal = tail.screen.next;
         this.screen?.draw(tail.screen);
       }
-      this.list.setCount(this.text.lines.length);
-      if (tail.over) this.end();
+      if (isNew) {
+        this.list?.setCount(this.text.lines.length);
+        this.showBar();
+        this.count(tail.over);
+      }
+      if (tail.over) this.end(tail);
     } catch (problem) {
       // A server that is gone has no output any more; another problem may pass.
-      if (problem.status === 404) this.end();
+      if (problem.status === 404) this.end(null);
       this.wait = LONGEST;
     } finally {
       this.looking = false;
@@ -86,16 +105,68 @@ export class Output {
       this.text.push('\n');
     }
     this.text.push(text);
-    this.note.hidden = this.leftOut === 0 && this.text.dropped === 0;
-    const parts = [];
-    if (this.leftOut > 0) parts.push(`${size(this.leftOut)} came too fast to be shown live`);
-    if (this.text.dropped > 0) parts.push(`${this.text.dropped.toLocaleString('en')} earlier lines are no longer kept here`);
-    setText(this.note, parts.join('; '));
   }
 
-  end() {
+  end(tail) {
     if (this.ended) return;
     this.stop();
-    this.onEnd();
+    this.onEnd(tail);
+  }
+
+  /** Whether there is more than the live view shows. */
+  hasMore() {
+    return this.leftOut > 0 || this.text.dropped > 0;
+  }
+
+  /** The choice of views is there as soon as there is something to choose. */
+  showBar() {
+    const streams = Object.keys(this.from);
+    this.bar.hidden = !this.screen && !this.hasMore() && streams.length < 2;
+    const label = (view) => {
+      if (view === LIVE) return this.screen ? 'Screen' : 'Latest';
+      return view === 'terminal' ? 'All that was printed' : `All of ${view}`;
+    };
+    reconcile(this.views, [LIVE, ...streams], {
+      key: (view) => view,
+      create: (view) => el('button', { type: 'button', onclick: () => this.show(view) }, label(view)),
+      update: (button, view) => button.setAttribute('aria-pressed', String(view === (this.whole?.stream ?? LIVE))),
+    });
+    const notes = [this.problem];
+    if (!this.whole && this.leftOut > 0) notes.push(`${size(this.leftOut)} came too fast to be shown live`);
+    if (!this.whole && this.text.dropped > 0) notes.push(`the last ${counted(MOST_LINES, 'line')}`);
+    if (this.whole) notes.push(counted(this.whole.total, 'line'));
+    setText(this.note, notes.filter(Boolean).join('; '));
+  }
+
+  /** Shows the live view, or all lines of a stream. */
+  show(view, beforeEnd) {
+    this.whole = null;
+    if (view === LIVE) this.body.replaceChildren(this.live);
+    else {
+      const onProblem = (text) => {
+        this.problem = text;
+        this.showBar();
+      };
+      this.whole = new StreamLines(this.server, this.command, view, { onProblem });
+      this.body.replaceChildren(this.whole.view);
+      this.whole.open(beforeEnd);
+    }
+    this.problem = '';
+    this.showBar();
+    this.list?.schedule();
+  }
+
+  /** Above its beginning, the live view goes on with all lines of the stream, if there is only one. */
+  scrolled(view) {
+    const streams = Object.keys(this.from);
+    if (view.scrollTop > 0 || this.list.atEnd || !this.hasMore() || streams.length !== 1 || !view.isConnected) return;
+    this.show(streams[0], this.text.lines.length);
+    this.whole.view.focus();
+  }
+
+  count(now) {
+    if (!this.whole || (!now && Date.now() - (this.counted ?? 0) < COUNT_EVERY)) return;
+    this.counted = Date.now();
+    this.whole.grow();
   }
 }

@@ -5,6 +5,8 @@ import { el, reconcile, setText } from './dom.js';
 import { questionsWait } from './signal.js';
 
 const place = document.getElementById('questions');
+/** Read aloud by screen readers. */
+const announcement = document.getElementById('announcement');
 const toast = document.getElementById('toast');
 /** A key that was pressed just as a question appeared was meant for something else. */
 const NOT_BEFORE = 600;
@@ -26,10 +28,15 @@ export function show(states) {
   const known = new Map(questions.map((question) => [question.id, question]));
   questions = states.flatMap(({ server, questions: waiting }) => waiting.map((question) => {
     const old = known.get(question.id);
-    const until = Date.now() + question.seconds_left * 1000;
-    return { ...question, server, until: old?.until ?? until, since: old?.since ?? performance.now() };
+    const told = Date.now() + question.seconds_left * 1000;
+    // The server counts whole seconds, so the first count is the best, unless one of the clocks was stopped meanwhile.
+    const until = old && Math.abs(old.until - told) < 2000 ? old.until : told;
+    return { ...question, server, until, since: old?.since ?? performance.now() };
   }));
-  questionsWait(questions.length, questions.some((question) => !known.has(question.id)));
+  const fresh = questions.filter((question) => !known.has(question.id));
+  questionsWait(questions.length, fresh.length > 0);
+  if (fresh.length > 0) setText(announcement, `A question waits for you. ${fresh.at(-1).message}`);
+  else if (questions.length === 0) setText(announcement, '');
   place.hidden = questions.length === 0;
   reconcile(place, questions, { key: (question) => question.id, create: card, update: (child) => count(child) });
 }
@@ -44,16 +51,26 @@ function card(question) {
   }, el('kbd', { 'aria-hidden': 'true' }, String(index + 1)), ` ${choice.title}`));
   return el('article', { class: 'question', role: 'alertdialog', 'aria-label': `A question from ${who}`, tabindex: '-1' },
     el('header', {}, el('strong', {}, who), el('span', { class: 'path' }, server.project), el('span', { class: 'countdown' })),
-    el('pre', { class: 'message', tabindex: '0', 'aria-label': 'What is asked' }, message(question)),
+    el('pre', { class: 'message', tabindex: '0', 'aria-label': 'What is asked' }, ...message(question)),
     el('div', { class: 'choices', role: 'group', 'aria-label': 'Choices' },
       ...buttons, el('span', { class: 'beside' }, question.beside)),
     el('p', { class: 'problem', role: 'alert' }));
 }
 
-/** Size and programs stand beside the choices, so they are not shown twice. */
+/**
+ * The text of the question. Every line of the agent stands behind a bar, so these lines can be told from ours and are shown as
+ * what they are. Size and programs stand beside the choices, so they are not shown twice.
+ */
 function message({ message: text, beside }) {
   const last = `\nsize: ${beside}`;
-  return text.endsWith(last) ? text.slice(0, -last.length) : text;
+  const whole = text.endsWith(last) ? text.slice(0, -last.length) : text;
+  const blocks = [];
+  for (const line of whole.split('\n')) {
+    const quoted = line.startsWith('│');
+    if (blocks.at(-1)?.quoted === quoted) blocks.at(-1).lines.push(line);
+    else blocks.push({ quoted, lines: [line] });
+  }
+  return blocks.map(({ quoted, lines }) => el('span', { class: quoted ? 'quoted' : 'ours' }, lines.join('\n').trim()));
 }
 
 function count(child) {

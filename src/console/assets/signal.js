@@ -28,6 +28,8 @@ for (const event of ['pointerdown', 'keydown']) {
 
 function ring() {
   if (!soundOn || !audio) return;
+  // Browsers suspend the sound of a page that was silent in the background.
+  audio.resume();
   [[660, 0], [880, 0.14]].forEach(([pitch, after]) => {
     const [tone, volume] = [audio.createOscillator(), audio.createGain()];
     const begin = audio.currentTime + after;

@@ -3,7 +3,7 @@
 import { duration, el, svg, visible } from './dom.js';
 
 const [LANE, LABELS, TOP, WIDTH] = [26, 150, 22, 1000];
-const OUTCOMES = { ok: 'succeeded', failed: 'failed', denied: 'denied', open: 'no end recorded' };
+const OUTCOMES = { ok: 'succeeded', failed: 'failed', denied: 'denied', open: 'running, or no end recorded' };
 
 /** `onChoose(id)` is called with the entry of a bar. */
 export class Timeline {
@@ -20,12 +20,19 @@ export class Timeline {
     return el('span', { class: 'legend' }, ...['ok', 'failed', 'denied', 'open'].map(entry));
   }
 
-  draw({ lanes, left_out: leftOut }, from, to) {
+  /** `alive` are the servers that run: a call of theirs that has no end goes on. */
+  draw({ lanes, left_out: leftOut }, { from, to, alive }) {
+    const now = Math.min(Date.now(), to);
+    for (const { server, bars } of lanes) {
+      if (alive.has(server)) bars.filter(({ outcome }) => outcome === 'open').forEach((bar) => { bar.to = Math.max(bar.to, now); });
+    }
     const height = TOP + Math.max(lanes.length, 1) * LANE + 4;
     const x = (time) => LABELS + ((time - from) / (to - from)) * WIDTH;
     const picture = svg('svg', {
-      viewBox: `0 0 ${LABELS + WIDTH + 24} ${height}`, role: 'group', 'aria-label': 'Timeline: one lane per session, one bar per call',
+      viewBox: `0 0 ${LABELS + WIDTH + 24} ${height}`, role: 'group',
+      'aria-label': 'Timeline: one lane per session, one bar per call. The arrow keys go from bar to bar.',
     });
+    picture.addEventListener('keydown', (event) => this.move(event, picture));
     const hatch = svg('pattern', { id: 'hatch', width: 6, height: 6, patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' },
       svg('rect', { width: 6, height: 6, class: 'hatch-ground' }), svg('rect', { width: 2.5, height: 6, class: 'hatch-line' }));
     picture.append(svg('defs', {}, hatch));
@@ -37,9 +44,31 @@ export class Timeline {
         svg('text', { x: at, y: 12, class: 'hour', 'text-anchor': 'middle' }, clock));
     }
     lanes.forEach((lane, index) => this.lane(picture, lane, TOP + index * LANE, x));
+    // One bar is reached with Tab, the others from there.
+    picture.querySelector('rect.bar:last-of-type')?.setAttribute('tabindex', '0');
     this.box.replaceChildren(picture);
+    this.scrollToLast(Math.max(...lanes.flatMap(({ bars }) => bars.map((bar) => bar.to))), from, to);
     const empty = lanes.length === 0 ? 'Nothing happened in this time.' : '';
     this.hint.textContent = leftOut > 0 ? `${leftOut} more sessions are not drawn` : empty;
+  }
+
+  /** Where the picture is wider than its place, it shows what happened last. A person may scroll it afterwards. */
+  scrollToLast(last, from, to) {
+    if (this.shown === from || !Number.isFinite(last)) return;
+    this.shown = from;
+    const share = (LABELS + ((last - from) / (to - from)) * WIDTH) / (LABELS + WIDTH);
+    this.box.scrollLeft = share * this.box.scrollWidth - this.box.clientWidth * 0.8;
+  }
+
+  move(event, picture) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const bars = [...picture.querySelectorAll('rect.bar')];
+    const next = bars[bars.indexOf(event.target) + step];
+    if (!step || !next) return;
+    event.preventDefault();
+    event.target.setAttribute('tabindex', '-1');
+    next.setAttribute('tabindex', '0');
+    next.focus();
   }
 
   lane(picture, { session, client, server, bars }, y, x) {
@@ -55,7 +84,7 @@ export class Timeline {
       const choose = () => this.onChoose(bar.id);
       const rect = svg('rect', {
         x: x(bar.from), y: y + 4, width: Math.max(3, x(bar.to) - x(bar.from)), height: LANE - 8, rx: 2,
-        class: `bar ${bar.outcome}`, tabindex: '0', role: 'button', 'aria-label': label, 'data-id': bar.id,
+        class: `bar ${bar.outcome}`, tabindex: '-1', role: 'button', 'aria-label': label, 'data-id': bar.id,
       }, svg('title', {}, label));
       rect.addEventListener('click', choose);
       rect.addEventListener('keydown', (event) => {

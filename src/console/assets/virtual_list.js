@@ -4,7 +4,7 @@
 const MOST_PIXELS = 10_000_000;
 
 export class VirtualList {
-  /** `draw(element, index)` fills a row. `keep` makes the list stay at its end while it grows. */
+  /** `draw(element, index)` fills a row. `keepEnd` makes the list stay at its end while it grows. */
   constructor(viewport, { rowHeight, draw, makeRow, keepEnd = false }) {
     this.viewport = viewport;
     this.rowHeight = rowHeight;
@@ -47,8 +47,11 @@ export class VirtualList {
     this.schedule();
   }
 
-  scrollTo(index) {
-    this.viewport.scrollTop = this.scaled(index * this.rowHeight) - this.viewport.clientHeight / 3;
+  /** Brings a row into sight. `part` is how far down in it: 0 is its upper end. */
+  scrollTo(index, part = 1 / 3) {
+    this.atEnd = false;
+    this.viewport.scrollTop = this.scaled(index * this.rowHeight) - this.viewport.clientHeight * part;
+    this.schedule();
   }
 
   get height() {

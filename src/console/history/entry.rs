@@ -34,6 +34,8 @@ pub struct Entry {
     pub error: Option<String>,
     /// What the sandbox or the scope denied.
     pub denied: Vec<String>,
+    /// Where it connected to through the proxy, or wanted to.
+    pub connections: Vec<String>,
     pub typed: bool,
     pub stdout_bytes: u64,
     pub stderr_bytes: u64,
@@ -54,6 +56,7 @@ pub enum Outcome {
 /// The most characters of a text that is kept.
 const LONGEST: usize = 2000;
 const MOST_DENIED: usize = 8;
+const MOST_CONNECTIONS: usize = 20;
 
 impl Entry {
     /// Takes in one event of the call.
@@ -87,6 +90,7 @@ impl Entry {
             "background" => self.task = text("task"),
             "typed" => self.typed = true,
             "denied" if self.denied.len() < MOST_DENIED => self.denied.extend(text("what")),
+            "connection" if self.connections.len() < MOST_CONNECTIONS => self.connections.push(connection(event)),
             "process_exit" => {
                 self.exit_code = event["exit_code"].as_i64();
                 self.ended_by = text("ended_by").map(Into::into);
@@ -119,6 +123,17 @@ impl Entry {
         self.to = Some(at);
         self.outcome = self.outcome.max(if failed { Outcome::Failed } else { Outcome::Ok });
     }
+}
+
+fn connection(event: &Value) -> String {
+    let (host, number) =
+        (cut(event["host"].as_str().unwrap_or_default()), |name: &str| event[name].as_u64().unwrap_or_default());
+    let reason = event["reason"].as_str().map(|reason| format!(": {}", cut(reason))).unwrap_or_default();
+    let port = number("port");
+    if event["verdict"] == "deny" {
+        return format!("{host}:{port} refused{reason}");
+    }
+    format!("{host}:{port}, {} bytes sent, {} received{reason}", number("sent"), number("received"))
 }
 
 fn cut(text: &str) -> String {

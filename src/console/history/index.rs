@@ -68,12 +68,16 @@ impl Index {
                 format!("a server starts in {}", event["configuration"]["project"].as_str().unwrap_or("?"))
             }
             Some("server_end") => "the server ends".to_owned(),
+            Some("configuration_changed") => format!("the configuration has changed: {}", words(&event["changed"])),
+            Some("configuration_refused") => {
+                format!("the changed configuration does not count: {}", event["reason"].as_str().unwrap_or("?"))
+            }
             Some("lost") => format!("{} events could not be written here", event["events"]),
             _ => return,
         };
         let id = self.begin(event, server, at);
         if let Some(entry) = usize::try_from(id - self.first).ok().and_then(|index| self.entries.get_mut(index)) {
-            let failed = event["event"] == "lost";
+            let failed = event["event"] == "lost" || event["event"] == "configuration_refused";
             (entry.what, entry.to) = (what, Some(at));
             entry.outcome = if failed { Outcome::Failed } else { Outcome::Ok };
         }
@@ -109,6 +113,11 @@ impl Index {
         }
         word
     }
+}
+
+fn words(list: &Value) -> String {
+    let words = list.as_array().into_iter().flatten().filter_map(Value::as_str);
+    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub struct Found {
     /// What the filters can be set to, the most frequent first.
     sessions: Vec<String>,
     programs: Vec<String>,
+    /// Codes other than 0.
+    exits: Vec<String>,
 }
 
 const MOST_AT_ONCE: usize = 500;
@@ -47,13 +50,15 @@ const MOST_CHOICES: usize = 50;
 
 impl Query {
     pub fn list<'a>(&self, entries: impl Iterator<Item = &'a Entry> + Clone) -> Found {
-        let (sessions, programs) = (
-            frequent(entries.clone().map(|entry| &*entry.session)),
-            frequent(entries.clone().map(|entry| &*entry.program)),
+        let codes = entries.clone().filter_map(|entry| entry.exit_code).filter(|code| *code != 0);
+        let (sessions, programs, exits) = (
+            frequent(entries.clone().map(|entry| &*entry.session).filter(|name| !name.is_empty())),
+            frequent(entries.clone().map(|entry| &*entry.program).filter(|name| !name.is_empty())),
+            frequent(codes),
         );
         let filter = self.filter.prepared();
         let mut found =
-            Found { total: 0, offset: self.offset, entries: Vec::new(), position: None, sessions, programs };
+            Found { total: 0, offset: self.offset, entries: Vec::new(), position: None, sessions, programs, exits };
         let end = self.offset + self.limit.clamp(1, MOST_AT_ONCE);
         for entry in entries.filter(|entry| filter.wants(entry)) {
             if (self.offset..end).contains(&found.total) {
@@ -106,12 +111,12 @@ impl Filter {
     }
 }
 
-fn frequent<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    names.filter(|name| !name.is_empty()).for_each(|name| *counts.entry(name).or_default() += 1);
-    let mut all: Vec<(&str, usize)> = counts.into_iter().collect();
+fn frequent<T: Copy + Eq + Hash + Ord + ToString>(all: impl Iterator<Item = T>) -> Vec<String> {
+    let mut counts: HashMap<T, usize> = HashMap::new();
+    all.for_each(|one| *counts.entry(one).or_default() += 1);
+    let mut all: Vec<(T, usize)> = counts.into_iter().collect();
     all.sort_by(|(a, x), (b, y)| y.cmp(x).then(a.cmp(b)));
-    all.into_iter().take(MOST_CHOICES).map(|(name, _)| name.to_owned()).collect()
+    all.into_iter().take(MOST_CHOICES).map(|(one, _)| one.to_string()).collect()
 }
 
 #[cfg(test)]

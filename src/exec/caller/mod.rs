@@ -3,12 +3,14 @@
 //!
 //! A socket says nothing about its process, so this goes by what the kernel knows. The peer of a TCP connection on this
 //! machine is a socket with an inode number ([`tcp_socket`]). The process that holds that inode in its table of open files
-//! is the caller, and its parents tell whether it belongs to a session ([`processes`]).
+//! is the caller, and its parents tell whether it belongs to a session ([`processes`]). A server in a user namespace of its
+//! own cannot look for itself, and has left somebody outside who can ([`lookout`]).
 //!
 //! A command cannot get around this with the help of other processes of its session. They all descend from our guards,
 //! and no matter which of them holds the socket, it is a session's. A socket can also be on its way in a message between
 //! two processes, where nobody holds it. Then there is no caller to be found, and the connection is refused too.
 
+pub mod lookout;
 mod processes;
 mod tcp_socket;
 

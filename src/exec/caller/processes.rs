@@ -5,19 +5,24 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::Caller;
+use super::{Caller, lookout};
 use crate::exec::guards;
 use crate::keeper::guard::SUBCOMMAND;
 use crate::sandbox::cgroup;
 
 /// A process that holds this socket. Our own does not count: it may hold a session's socket for a moment.
 pub fn holder(inode: u64) -> Option<i32> {
+    lookout::ask(inode).unwrap_or_else(|| search(inode, &[own()]))
+}
+
+/// Looks through the processes of the machine, except for these.
+pub fn search(inode: u64, except: &[i32]) -> Option<i32> {
     if inode == 0 {
         return None;
     }
     let link = format!("socket:[{inode}]");
     // Clients are usually younger than most processes of the machine.
-    all().into_iter().rev().filter(|pid| *pid != own()).find(|pid| holds(*pid, link.as_bytes()))
+    all().into_iter().rev().filter(|pid| !except.contains(pid)).find(|pid| holds(*pid, link.as_bytes()))
 }
 
 /// Whether the process belongs to a session: it descends from a guard.

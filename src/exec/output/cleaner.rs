@@ -40,12 +40,6 @@ const LONGEST_ESCAPE_TEXT: usize = 4096;
 impl Cleaner {
     /// Hands the cleaned text of this piece to `sink`, in one or more parts.
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Part<'_>)) {
-        let plain = self.escape == Escape::None && self.partial.is_empty();
-        if plain && bytes.is_ascii() && memchr::memchr(0x1b, bytes).is_none() {
-            // Ordinary output takes this fast path.
-            sink(Part::Text(std::str::from_utf8(bytes).unwrap_or_default()));
-            return;
-        }
         if self.partial.is_empty() {
             self.decode(bytes, sink);
         } else {

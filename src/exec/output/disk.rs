@@ -88,7 +88,10 @@ impl SessionDisk {
 
     fn complete(&self, file: &Arc<StoredFile>) {
         self.change(|account| {
-            account.complete.retain(|file| file.strong_count() > 0);
+            // All are looked through only when they have doubled, so that the work for each does not grow with their number.
+            if account.complete.len() == account.complete.capacity() {
+                account.complete.retain(|file| file.strong_count() > 0);
+            }
             account.complete.push_back(Arc::downgrade(file));
         });
     }

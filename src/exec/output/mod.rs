@@ -18,7 +18,7 @@ mod spill;
 mod view;
 
 pub use disk::{Disk, DiskFull, SessionDisk, StoredFile};
-pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page};
+pub use pages::{Page, PageError, Request as PageRequest, page_of_text, read as read_page, read_raw as read_raw_lines};
 pub use recording::{OutputListener, Recording, pipe, read_some, record};
 pub use spill::{Loss, Spill};
 pub use view::{View, clean};

@@ -59,6 +59,29 @@ pub fn page_of_text(text: &str, request: &Request) -> Page {
     page.page
 }
 
+/// Lines as they were printed, with their escape sequences, and how many there are. Invalid UTF-8 is replaced.
+pub fn read_raw(
+    recording: &Recording,
+    first: u64,
+    most: usize,
+    longest: usize,
+) -> Result<(Vec<String>, u64), PageError> {
+    let mut lines = Vec::new();
+    each_line(recording, first.max(1), |_, line| {
+        if lines.len() >= most {
+            return ControlFlow::Break(());
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let mut text = String::from_utf8_lossy(&line[..line.len().min(longest)]).into_owned();
+        if line.len() > longest {
+            text.push('…');
+        }
+        lines.push(text);
+        ControlFlow::Continue(())
+    })?;
+    Ok((lines, total_lines(recording)?))
+}
+
 /// Picks the wanted lines one by one.
 struct Paging<'a> {
     request: &'a Request,

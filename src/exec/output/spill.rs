@@ -19,7 +19,7 @@ const REMEMBERED_END: usize = 64 * 1024;
 pub struct Spill {
     /// Where it goes when it outgrows memory.
     stored: Option<Arc<StoredFile>>,
-    place: Place,
+    storage: Storage,
     budget: u64,
     seen: u64,
     loss: Option<Loss>,
@@ -28,7 +28,7 @@ pub struct Spill {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Storage {
     Memory(Vec<u8>),
     /// The file is open while the stream is written. Later it is opened for each read: a server may store thousands.
     Disk {
@@ -56,8 +56,8 @@ pub enum Loss {
 impl Spill {
     /// An empty one. `stored` is where it goes when it outgrows memory; without one the rest is lost, and said to be.
     pub fn new(stored: Option<Arc<StoredFile>>, budget: u64) -> Self {
-        let place = Place::Memory(Vec::new());
-        Self { stored, place, budget, seen: 0, loss: None, end: VecDeque::new() }
+        let storage = Storage::Memory(Vec::new());
+        Self { stored, storage, budget, seen: 0, loss: None, end: VecDeque::new() }
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
@@ -65,7 +65,7 @@ impl Spill {
         if self.loss.is_some() {
             return self.remember_end(bytes);
         }
-        if let Place::Memory(memory) = &mut self.place {
+        if let Storage::Memory(memory) = &mut self.storage {
             if memory.len() + bytes.len() <= IN_MEMORY {
                 memory.extend_from_slice(bytes);
                 return;
@@ -114,7 +114,7 @@ impl Spill {
 
     /// The stream has ended.
     pub fn finish(&mut self) {
-        if let (Place::Disk { file, .. }, Some(stored)) = (&mut self.place, &self.stored)
+        if let (Storage::Disk { file, .. }, Some(stored)) = (&mut self.storage, &self.stored)
             && file.take().is_some()
         {
             stored.complete();
@@ -130,23 +130,23 @@ impl Spill {
 
     /// Bytes that can be read back.
     pub fn length(&self) -> u64 {
-        match &self.place {
-            Place::Memory(memory) => memory.len() as u64,
-            Place::Disk { length, .. } => *length,
+        match &self.storage {
+            Storage::Memory(memory) => memory.len() as u64,
+            Storage::Disk { length, .. } => *length,
         }
     }
 
     /// Fills the buffer from a position on, as far as there are bytes.
     pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        match &self.place {
-            Place::Memory(memory) => {
+        match &self.storage {
+            Storage::Memory(memory) => {
                 let from = usize::try_from(position).unwrap_or(usize::MAX).min(memory.len());
                 let count = buffer.len().min(memory.len() - from);
                 buffer[..count].copy_from_slice(&memory[from..from + count]);
                 Ok(count)
             }
-            Place::Disk { file: Some(file), .. } => file.read_at(buffer, position),
-            Place::Disk { file: None, .. } => match &self.stored {
+            Storage::Disk { file: Some(file), .. } => file.read_at(buffer, position),
+            Storage::Disk { file: None, .. } => match &self.stored {
                 Some(stored) => File::open(stored.path())?.read_at(buffer, position),
                 None => Ok(0),
             },
@@ -154,19 +154,21 @@ impl Spill {
     }
 
     fn move_to_disk(&mut self) -> Result<(), Loss> {
-        let Place::Memory(memory) = &self.place else { return Ok(()) };
+        let Storage::Memory(memory) = &self.storage else { return Ok(()) };
         let failed = |error: io::Error| Loss::Failed { reason: error.to_string() };
         let stored = self.stored.as_ref().ok_or_else(|| failed(io::Error::other("there is no directory for it")))?;
         let length = memory.len() as u64;
         stored.grow(length).map_err(Loss::Full)?;
         let mut file = create(stored.path()).map_err(failed)?;
         file.write_all(memory).map_err(failed)?;
-        self.place = Place::Disk { length, file: Some(file) };
+        self.storage = Storage::Disk { length, file: Some(file) };
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        let (Place::Disk { file: Some(file), length }, Some(stored)) = (&mut self.place, &self.stored) else { return };
+        let (Storage::Disk { file: Some(file), length }, Some(stored)) = (&mut self.storage, &self.stored) else {
+            return;
+        };
         let room = usize::try_from(self.budget.saturating_sub(*length)).unwrap_or(usize::MAX);
         let mut part = &bytes[..bytes.len().min(room)];
         if let Err(full) = stored.grow(part.len() as u64) {

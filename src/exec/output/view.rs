@@ -109,8 +109,7 @@ impl View {
         let (line, length) = self.line.take();
         self.finished += length;
         self.keep(&line, line.chars().count());
-        // Counting the bytes that do not continue a character is as fast as reading them.
-        let count = if then.is_ascii() { then.len() } else { then.chars().count() };
+        let count = then.chars().count();
         self.finished += count as u64;
         self.keep(then, count);
     }

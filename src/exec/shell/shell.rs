@@ -78,7 +78,8 @@ impl Shell {
                 let prologue = bash_prologue(reports, text, numbers);
                 placed.push((numbers.prologue, memory_file(c"prologue", prologue.as_bytes())?));
                 environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{}", numbers.prologue).into()));
-                words(["bash", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
+                // Without --norc, a bash below sshd, or with a socket as stdin, reads its own file instead of BASH_ENV.
+                words(["bash", "--norc", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
             }
             (Self::Posix(_), Text::Argument(text)) => {
                 words(["sh", "-c", &posix_script(reports, "$1", numbers), "sh", text])

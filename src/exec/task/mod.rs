@@ -7,4 +7,4 @@ mod wait;
 
 pub use task::Task;
 pub use typing::{Typing, TypingError};
-pub use wait::{Until, Waited};
+pub use wait::{Until, WaitEnd};

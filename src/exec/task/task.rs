@@ -17,12 +17,12 @@ pub struct Task {
     pub input: Option<Arc<Input>>,
     pub denials: Denials,
     pub(super) network: Option<Arc<OwnNetwork>>,
-    finished: watch::Receiver<Option<Finished>>,
+    finished: watch::Receiver<Option<TaskEnd>>,
     marks: Mutex<Marks>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Finished {
+pub struct TaskEnd {
     pub exit_code: i32,
     pub at: Instant,
 }
@@ -51,7 +51,7 @@ impl Task {
             // A reaper that was killed leaves no status; the tree was killed with it.
             let exit_code = process.exited().await.map_or(128 + libc::SIGKILL, |exited| exited.status.code());
             streams.drain().await;
-            sender.send_replace(Some(Finished { exit_code, at: Instant::now() }));
+            sender.send_replace(Some(TaskEnd { exit_code, at: Instant::now() }));
             // An ended task may wait for long until it is read. It must not keep a descriptor.
             process.gone().await;
             if let Some(input) = input {
@@ -61,11 +61,11 @@ impl Task {
         Arc::new(Self { id, process, streams, input, denials, network, finished, marks: Mutex::default() })
     }
 
-    pub fn finished(&self) -> Option<Finished> {
+    pub fn finished(&self) -> Option<TaskEnd> {
         *self.finished.borrow()
     }
 
-    pub async fn ended(&self) -> Option<Finished> {
+    pub async fn ended(&self) -> Option<TaskEnd> {
         self.finished.clone().wait_for(Option::is_some).await.ok().and_then(|finished| *finished)
     }
 

@@ -20,7 +20,7 @@ pub enum Until {
 
 /// What ended a wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Waited {
+pub enum WaitEnd {
     Exit,
     Pattern,
     Port,
@@ -45,7 +45,7 @@ const SEARCHED: u64 = 1 << 20;
 
 impl Task {
     /// Waits until it ends, the condition holds, it waits for input, or the time is up.
-    pub async fn wait(&self, until: &Until, limit: Duration, cancel: &CancellationToken) -> Waited {
+    pub async fn wait(&self, until: &Until, limit: Duration, cancel: &CancellationToken) -> WaitEnd {
         let condition = async {
             match until {
                 Until::Exit => std::future::pending().await,
@@ -56,10 +56,10 @@ impl Task {
         tokio::select! {
             biased;
             waited = condition => waited,
-            _ = self.ended() => Waited::Exit,
-            () = cancel.cancelled() => Waited::Cancelled,
+            _ = self.ended() => WaitEnd::Exit,
+            () = cancel.cancelled() => WaitEnd::Cancelled,
             waited = self.wants_input() => waited,
-            () = tokio::time::sleep(limit) => Waited::TimeUp,
+            () = tokio::time::sleep(limit) => WaitEnd::TimeUp,
         }
     }
 
@@ -79,7 +79,7 @@ impl Task {
         }
     }
 
-    async fn wants_input(&self) -> Waited {
+    async fn wants_input(&self) -> WaitEnd {
         if self.input.is_none() {
             return std::future::pending().await;
         }
@@ -95,28 +95,28 @@ impl Task {
             // A busy program looks as if it waited for a moment between two reads, so one look is not enough.
             looks = if self.process.input_wait().await.is_some() { looks + 1 } else { 0 };
             if looks >= LOOKS || (looks >= 2 && since.elapsed() >= SILENCE) {
-                return Waited::WaitsForInput;
+                return WaitEnd::WaitsForInput;
             }
             let full_screen = matches!(&self.streams, Streams::Terminal { terminal, .. } if terminal.is_full_screen());
             if full_screen && since.elapsed() >= SCREEN_SILENCE {
-                return Waited::Quiet;
+                return WaitEnd::Quiet;
             }
         }
     }
 
-    async fn shows(&self, pattern: &Regex) -> Waited {
+    async fn shows(&self, pattern: &Regex) -> WaitEnd {
         let mut searched = None;
         loop {
             let now = self.bytes();
             if searched != Some(now) {
                 searched = Some(now);
                 if self.new_texts().iter().any(|text| pattern.is_match(text)) {
-                    return Waited::Pattern;
+                    return WaitEnd::Pattern;
                 }
             }
             // The last output of a task is searched before its end is reported.
             if self.finished().is_some() && self.bytes() == now {
-                return Waited::Exit;
+                return WaitEnd::Exit;
             }
             tokio::time::sleep(LOOK / 2).await;
         }
@@ -155,17 +155,17 @@ fn without_echo(text: String, typed: &str) -> String {
     lines.fold(text, |text, line| text.replacen(line, "", 1))
 }
 
-async fn accepts(port: u16, inside: Option<&OwnNetwork>) -> Waited {
+async fn accepts(port: u16, inside: Option<&OwnNetwork>) -> WaitEnd {
     while let Some(inside) = inside {
         if inside.listening().contains_key(&port) {
-            return Waited::Port;
+            return WaitEnd::Port;
         }
         tokio::time::sleep(LOOK).await;
     }
     loop {
         for host in ["127.0.0.1", "::1"] {
             if tokio::net::TcpStream::connect((host, port)).await.is_ok() {
-                return Waited::Port;
+                return WaitEnd::Port;
             }
         }
         tokio::time::sleep(LOOK).await;

@@ -29,15 +29,20 @@ pub fn candidates(text: &[u8], old: &str, rules: Rules) -> (Option<Candidate>, P
     if wanted.is_empty() || (rules.trailing_blanks && dangling) {
         return (first, places);
     }
-    let Some(indented) = Indented::new(text, old, rules) else { return (first, places) };
     let whole = rules.apply(text);
     // If old_str ended in blanks that were removed, the match must reach to the end of its line.
     let cut = rules.trailing_blanks && ending_of(last).is_empty() && last.last().is_some_and(|b| is_blank(*b));
     let starts_indented = rules.indentation && old.starts_with([' ', '\t']);
-    let matches = memmem::find_iter(&whole, &wanted)
+    let mut matches = memmem::find_iter(&whole, &wanted)
         .map(|start| start..start + wanted.len())
         .filter(|found| !cut || whole.get(found.end).is_none_or(|byte| *byte == b'\n'))
-        .filter(|found| !starts_indented || found.start == 0 || whole[found.start - 1] == b'\n');
+        .filter(|found| !starts_indented || found.start == 0 || whole[found.start - 1] == b'\n')
+        .peekable();
+    // Most steps find nothing, and then the indentation of a large text need not be worked out.
+    if matches.peek().is_none() {
+        return (first, places);
+    }
+    let Some(indented) = Indented::new(text, old, rules) else { return (first, places) };
     rules.sources(text, matches, |range| {
         if let Some(candidate) = indented.candidate(text, rules, range) {
             places.add(candidate.range.start);

@@ -107,8 +107,14 @@ impl Editor<'_> {
             if size > maximum {
                 return Err(FileError::ContentTooLarge { size, maximum }.into());
             }
-            let (content, changed) = plan.changes.apply(&current.content, &text, encoding);
-            drop(text);
+            let (content, changed) = if encoding.unit() == 1 && plan.changes.are_few() {
+                drop(text);
+                let mut content = std::mem::take(&mut current.content);
+                let changed = plan.changes.make(&mut content, encoding.mark().len());
+                (content, changed)
+            } else {
+                plan.changes.apply(&current.content, &text, encoding)
+            };
             let snippet = snippet::around(&encoding.text_of(&content), &changed.unwrap_or(plan.matched));
             let edited = Edited { count: plan.count, snippet, notes };
             Ok((content, edited))

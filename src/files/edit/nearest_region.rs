@@ -14,6 +14,8 @@ use crate::files::Interrupt;
 const MOST_LOOKED_FOR: usize = 1_000;
 /// A line that occurs more often in the old text says little about the place.
 const MOST_PLACES: usize = 8;
+/// After so many votes more of them would not make the place clearer.
+const MOST_VOTES: usize = 1_000_000;
 /// How many places can collect votes.
 const MOST_CANDIDATES: usize = 100_000;
 /// How many lines are compared by similarity when no line is the same apart from case, blanks and typography.
@@ -48,14 +50,24 @@ pub fn nearest_region(text: &[u8], old: &[u8], interrupt: &Interrupt) -> Option<
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
+    let mut cast = 0;
     for (at, line) in split(text).map(body).enumerate() {
         if interrupt.is_due() {
             return None;
         }
+        if cast > MOST_VOTES {
+            break;
+        }
         let line = folded.fold(line);
+        if line.len() < TELLING {
+            continue;
+        }
         for start in places.get(line).into_iter().flatten().filter_map(|index| at.checked_sub(*index)) {
-            if votes.len() < MOST_CANDIDATES || votes.contains_key(&start) {
+            cast += 1;
+            if votes.len() < MOST_CANDIDATES {
                 *votes.entry(start).or_default() += line.len().min(40);
+            } else if let Some(votes) = votes.get_mut(&start) {
+                *votes += line.len().min(40);
             }
         }
     }

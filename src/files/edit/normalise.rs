@@ -31,6 +31,9 @@ impl Rules {
     ) {
         let mut at = 0;
         let mut next = stretches.next();
+        if next.is_none() {
+            return;
+        }
         // Where the current stretch starts, once that is known. `Some(None)` is inside a character.
         let mut start = None;
         self.each(text, |piece, source| {

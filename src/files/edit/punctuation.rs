@@ -3,6 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// Every such character begins with one of these.
+const FIRST_BYTES: [u8; 2] = [0xC2, 0xE2];
+
+/// Whether a text can have such characters. Quick, and without one nothing has to be made plain.
+pub fn may_have(text: &[u8]) -> bool {
+    memchr::memchr2(FIRST_BYTES[0], FIRST_BYTES[1], text).is_some()
+}
+
 /// The plain form of a typographic character.
 pub fn plain(c: char) -> Option<&'static str> {
     Some(match c {
@@ -18,8 +26,7 @@ pub fn plain(c: char) -> Option<&'static str> {
 /// Emits every stretch of the text, with typographic characters made plain, beside the bytes it came from.
 pub fn each_plain(text: &[u8], mut emit: impl FnMut(&[u8], Range<usize>)) {
     let (mut start, mut at) = (0, 0);
-    // Every such character begins with one of two bytes.
-    while let Some(next) = memchr::memchr2(0xC2, 0xE2, &text[at..]) {
+    while let Some(next) = memchr::memchr2(FIRST_BYTES[0], FIRST_BYTES[1], &text[at..]) {
         at += next;
         let length = if text[at] == 0xC2 { 2 } else { 3 };
         let character = text.get(at..at + length).and_then(|bytes| std::str::from_utf8(bytes).ok()?.chars().next());

@@ -15,6 +15,7 @@ use super::difference::Difference;
 use super::file_style;
 use super::normalise::Rules;
 use super::places::Places;
+use super::punctuation;
 use super::splice::Changes;
 use crate::files::Interrupt;
 
@@ -98,7 +99,16 @@ const LADDER: [(&[Difference], Rules); 5] = [
 ];
 
 fn plan_normalised<'a>(text: &[u8], request: &ReplaceRequest<'a>, interrupt: &Interrupt) -> Result<Plan<'a>, Mismatch> {
+    let [returns, typographic]: [bool; 2] =
+        [has_return, punctuation::may_have].map(|has| has(text) || has(request.old.as_bytes()));
+    if !could_match(text, request.old, typographic) {
+        return Err(Mismatch::None);
+    }
     for (differences, rules) in LADDER {
+        // What is in neither text makes no difference, and the step would find what the one before it has found.
+        if (rules.punctuation && !typographic) || (rules == Rules::default() && !returns) {
+            continue;
+        }
         if interrupt.is_due() {
             return Err(Mismatch::Interrupted);
         }
@@ -110,6 +120,17 @@ fn plan_normalised<'a>(text: &[u8], request: &ReplaceRequest<'a>, interrupt: &In
         }
     }
     Err(Mismatch::None)
+}
+
+/// Whether any step can find something. What matches with some differences ignored also matches with all of them ignored, so
+/// one pass is enough for a text that is not in the file at all.
+fn could_match(text: &[u8], old: &str, punctuation: bool) -> bool {
+    let all = Rules { trailing_blanks: true, indentation: true, punctuation };
+    memmem::find(&all.apply(text), &all.apply(old.as_bytes())).is_some()
+}
+
+fn has_return(text: &[u8]) -> bool {
+    memchr::memchr(b'\r', text).is_some()
 }
 
 #[cfg(test)]

@@ -135,6 +135,15 @@ fn line() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    /// What one step finds is never ruled out before the steps.
+    #[test]
+    fn whatever_a_step_finds_could_match(text in "[ab \t\r\n“\"….]{0,16}", old in "[ab \t\r\n“\"….]{1,5}") {
+        for (_, rules) in LADDER {
+            let (_, places) = candidates(text.as_bytes(), &old, rules);
+            prop_assert!(places.count == 0 || could_match(text.as_bytes(), &old, true), "{:?}", rules);
+        }
+    }
+
     /// Arbitrary bytes around the match stay the same.
     #[test]
     fn bytes_outside_of_the_match_are_identical(

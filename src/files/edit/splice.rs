@@ -73,6 +73,40 @@ impl Changes<'_> {
         (spliced.out, spliced.changed)
     }
 
+    /// Whether [`Changes::make`] is quick. It moves the rest of the file for every stretch whose length changes.
+    pub fn are_few(&self) -> bool {
+        match self {
+            Self::Every { old, new, count } => *count <= FEW || old.len() == new.len(),
+            Self::Few(splices) => splices.len() <= FEW,
+        }
+    }
+
+    /// Makes the changes in the bytes of a file itself, so that a large file is in memory only once. The text begins after
+    /// the mark and is stored as it is. Returns the same stretch as [`Changes::apply`].
+    pub fn make(&self, content: &mut Vec<u8>, mark: usize) -> Option<Range<usize>> {
+        match self {
+            Self::Every { old, new, .. } => {
+                let finder = memmem::Finder::new(old);
+                let (mut at, mut first) = (mark, None);
+                while let Some(next) = finder.find(&content[at..]) {
+                    let start = at + next;
+                    put(content, start..start + old.len(), new.as_bytes());
+                    at = start + new.len();
+                    first.get_or_insert(start - mark);
+                }
+                first.map(|first| first..at - mark)
+            }
+            Self::Few(splices) => {
+                let (first, last) = (splices.first()?, splices.last()?);
+                let before = content.len();
+                for Splice { range, text } in splices.iter().rev() {
+                    put(content, range.start + mark..range.end + mark, text);
+                }
+                Some(first.range.start..last.range.end + content.len() - before)
+            }
+        }
+    }
+
     /// The lines that each change is in, counted from 0. This takes one pass for all of them.
     pub fn lines<'t>(&'t self, text: &'t [u8]) -> Box<dyn Iterator<Item = Range<usize>> + 't> {
         let ranges: Box<dyn Iterator<Item = Range<usize>>> = match self {
@@ -86,6 +120,17 @@ impl Changes<'_> {
             let inside = line_of(&text[start..], end.saturating_sub(1).max(start) - start);
             line..line + inside + 1
         }))
+    }
+}
+
+/// How many stretches are replaced where they lie. For more, a new file is put together.
+const FEW: usize = 16;
+
+fn put(content: &mut Vec<u8>, range: Range<usize>, new: &[u8]) {
+    if range.len() == new.len() {
+        content[range].copy_from_slice(new);
+    } else {
+        content.splice(range, new.iter().copied());
     }
 }
 
@@ -186,6 +231,24 @@ mod tests {
                 let (written, _) = plan.changes.apply(&stored, text.as_bytes(), encoding);
                 prop_assert_eq!(plan.changes.size_after(&stored, text.as_bytes(), encoding), written.len() as u64);
                 prop_assert_eq!(encoding.text_of(&written).into_owned(), text.replace('a', &new).into_bytes());
+            }
+        }
+
+        /// Changes that are made in the file itself come to the same.
+        #[test]
+        fn changes_in_place_are_the_same_changes(text in "[ab\n]{0,40}", new in "[xa]{0,3}", cuts in proptest::collection::btree_set(0_usize..40, 0..8)) {
+            let request = ReplaceRequest { old: "a", new: &new, all: true };
+            let every = replace::plan(text.as_bytes(), &request, &Interrupt::never()).map(|plan| plan.changes);
+            let ends: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= text.len()).collect();
+            let splice = |pair: &[usize]| Splice { range: pair[0]..pair[1], text: new.clone().into_bytes() };
+            let few = Changes::Few(ends.chunks_exact(2).map(splice).collect());
+            for changes in every.into_iter().chain([few]) {
+                for encoding in [Encoding::Bytes, Encoding::Utf8Bom] {
+                    let mut stored = [encoding.mark(), text.as_bytes()].concat();
+                    let want = changes.apply(&stored, text.as_bytes(), encoding);
+                    let changed = changes.make(&mut stored, encoding.mark().len());
+                    prop_assert_eq!((stored, changed), want);
+                }
             }
         }
     }

@@ -55,6 +55,17 @@ impl DenyGlobs {
         self.patterns.is_empty() && self.secrets.is_empty()
     }
 
+    /// What can deny something in these directories. A walk asks about every name, so it asks about little.
+    #[must_use]
+    pub fn near(&self, directories: &[&Path]) -> Self {
+        self.clone().and_secrets(self.secrets.near(directories))
+    }
+
+    /// Whether any name can be denied.
+    pub fn have_names(&self) -> bool {
+        !self.patterns.is_empty() || self.secrets.have_paths()
+    }
+
     /// The pattern that denies this path or a directory above it. `root` is the root of the scope that the path lies in.
     pub fn pattern_for(&self, root: &Path, path: &Path) -> Option<&str> {
         if self.is_empty() {
@@ -75,7 +86,7 @@ impl DenyGlobs {
 
     /// Whether this path itself is denied. The caller must have checked the directories above it, as a walk does.
     pub fn denies_name(&self, path: &Path) -> bool {
-        !self.is_empty() && (self.set.is_match(path) || self.secrets.hiding(Path::new("/"), path).is_some())
+        self.have_names() && (self.set.is_match(path) || self.secrets.hiding(Path::new("/"), path).is_some())
     }
 
     pub fn secrets(&self) -> &Secrets {

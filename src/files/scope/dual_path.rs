@@ -23,7 +23,7 @@ impl DualPath {
     /// Whether a deny glob matches either name of something below this path: the operator may have had either in mind.
     /// Only the last name is checked. The caller must have checked the directories above it, as a walk does.
     pub fn is_denied_below(&self, deny: &DenyGlobs, below: &Path) -> bool {
-        !deny.is_empty()
+        deny.have_names()
             && (deny.denies_name(&self.agent.join(below))
                 || self.real != self.agent && deny.denies_name(&self.real.join(below)))
     }

@@ -31,6 +31,19 @@ impl Secrets {
         self.inner.hidden.is_empty() && self.inner.identities.is_empty()
     }
 
+    /// The same without the paths that nothing in these directories can lie in.
+    pub fn near(&self, directories: &[&Path]) -> Self {
+        let near = |hidden: &&PathBuf| directories.iter().any(|at| hidden.starts_with(at) || at.starts_with(hidden));
+        let hidden = self.inner.hidden.iter().filter(near).cloned().collect();
+        let (identities, inodes) = (self.inner.identities.clone(), self.inner.inodes.clone());
+        Self { inner: Arc::new(Inner { hidden, identities, inodes }) }
+    }
+
+    /// Whether any is known by its path.
+    pub fn have_paths(&self) -> bool {
+        !self.inner.hidden.is_empty()
+    }
+
     /// The secret that a path is or lies in. A root that is or lies in a secret directory was configured by the operator,
     /// who may allow it.
     pub fn hiding(&self, root: &Path, path: &Path) -> Option<&Path> {

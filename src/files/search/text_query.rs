@@ -74,6 +74,12 @@ impl TextQuery {
         !self.multiline && self.has_line_ending()
     }
 
+    /// The query that finds the pattern as plain text. `None` if that is the same.
+    pub fn literal(&self) -> Option<Self> {
+        let pattern = regex::escape(&self.pattern);
+        (pattern != self.pattern).then(|| Self { pattern, mode: GrepMode::Count, ..self.clone() })
+    }
+
     pub fn context(&self) -> usize {
         if self.mode == GrepMode::Content { self.context } else { 0 }
     }

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -23,12 +24,14 @@ use crate::files::{DenyGlobs, Interrupt, PathHandle};
 /// A walk through one directory.
 pub struct Walk<'a> {
     top: &'a PathHandle,
-    deny: &'a DenyGlobs,
+    deny: Arc<DenyGlobs>,
     /// The part of the directory where the walk begins.
     begin: PathBuf,
     /// Directories that were left out, because their file system does not answer.
     unanswered: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
+
+const MOST_THREADS: usize = 12;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IgnoreFiles {
@@ -44,7 +47,8 @@ pub struct Visited<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(top: &'a PathHandle, deny: &'a DenyGlobs) -> Self {
+    pub fn new(top: &'a PathHandle, deny: &DenyGlobs) -> Self {
+        let deny = Arc::new(deny.near(&[&top.names().agent, &top.names().real]));
         Self { top, deny, begin: PathBuf::new(), unanswered: Arc::default() }
     }
 
@@ -77,27 +81,38 @@ impl<'a> Walk<'a> {
         if mounts::may_hang_below(&top) {
             return self.run_past_hung_mounts(&top, ignore_files, interrupt, make_visitor);
         }
-        let crew = Arc::new(Crew::new(top.clone()));
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_THREADS);
+        let crew = Arc::new(Crew::new(top.clone(), threads));
         let walk = || {
             let mut visit = make_visitor();
             while let Some(part) = crew.next_part() {
-                let is_top = part.directory() == top;
-                for entry in self.builder(part.directory(), ignore_files, &crew).build().flatten() {
+                let is_top = part.directories() == [top.as_path()];
+                let mut dealt_out = Vec::new();
+                let walker =
+                    self.builder(part.directories(), ignore_files, &crew).max_depth(is_top.then_some(1)).build();
+                for entry in walker.flatten() {
                     if interrupt.is_due() {
                         crew.disband();
                         break;
                     }
+                    if is_top && entry.depth() == 1 && entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                        dealt_out.push(entry.into_path());
+                        continue;
+                    }
                     // The top of the walk is not below itself. The top of any other part has not been visited yet.
                     if (entry.depth() > 0 || !is_top)
-                        && let Ok(relative) = entry.path().strip_prefix(self.top.real())
+                        && let Some(relative) = below(entry.path(), self.top.real())
                     {
                         visit(&Visited { relative, kind: entry.file_type() });
                     }
                 }
+                if interrupt.reason().is_none() {
+                    crew.deal(dealt_out);
+                }
             }
         };
         std::thread::scope(|scope| {
-            for _ in 1..std::thread::available_parallelism().map_or(2, usize::from).min(12) {
+            for _ in 1..threads {
                 // Where no more threads can be started, fewer do the work.
                 if std::thread::Builder::new().spawn_scoped(scope, walk).is_err() {
                     break;
@@ -117,9 +132,9 @@ impl<'a> Walk<'a> {
         make_visitor: impl Fn() -> V,
     ) {
         // Nobody waits in this crew, so it takes nothing over.
-        let crew = Arc::new(Crew::new(top.to_owned()));
-        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(12);
-        self.builder(top, ignore_files, &crew).threads(threads).build_parallel().run(|| {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from).min(MOST_THREADS);
+        let crew = Arc::new(Crew::new(top.to_owned(), threads));
+        self.builder(&[top.to_owned()], ignore_files, &crew).threads(threads).build_parallel().run(|| {
             let mut visit = make_visitor();
             Box::new(move |entry| {
                 if interrupt.is_due() {
@@ -127,7 +142,7 @@ impl<'a> Walk<'a> {
                 }
                 if let Ok(entry) = entry
                     && entry.depth() > 0
-                    && let Ok(relative) = entry.path().strip_prefix(self.top.real())
+                    && let Some(relative) = below(entry.path(), self.top.real())
                 {
                     visit(&Visited { relative, kind: entry.file_type() });
                 }
@@ -136,7 +151,7 @@ impl<'a> Walk<'a> {
         });
     }
 
-    fn builder(&self, directory: &Path, ignore_files: IgnoreFiles, crew: &Arc<Crew>) -> WalkBuilder {
+    fn builder(&self, directories: &[PathBuf], ignore_files: IgnoreFiles, crew: &Arc<Crew>) -> WalkBuilder {
         let respect = ignore_files == IgnoreFiles::Respected;
         let (deny, names, crew) = (self.deny.clone(), self.top.names().clone(), crew.clone());
         let unanswered = self.unanswered.clone();
@@ -147,7 +162,10 @@ impl<'a> Walk<'a> {
             }
             !silent
         };
-        let mut builder = WalkBuilder::new(directory);
+        let mut builder = WalkBuilder::new(&directories[0]);
+        for directory in &directories[1..] {
+            builder.add(directory);
+        }
         builder
             .hidden(false)
             .require_git(false)
@@ -157,7 +175,7 @@ impl<'a> Walk<'a> {
             .git_global(respect)
             .git_exclude(respect)
             .filter_entry(move |entry| {
-                let below = entry.path().strip_prefix(&names.real).unwrap_or(entry.path());
+                let below = below(entry.path(), &names.real).unwrap_or(entry.path());
                 if entry.depth() == 0 {
                     return true;
                 }
@@ -192,4 +210,13 @@ impl<'a> Walk<'a> {
     pub fn exists(&self, relative: &Path) -> bool {
         beneath::open_without_links(self.top, relative, OFlags::PATH).is_ok()
     }
+}
+
+/// The path from the top of a walk to what the walk has found. The walker makes paths by adding names to the top, so comparing
+/// bytes is enough, and much quicker than comparing names.
+fn below<'p>(path: &'p Path, top: &Path) -> Option<&'p Path> {
+    let top = top.as_os_str().as_bytes();
+    let rest = path.as_os_str().as_bytes().strip_prefix(top)?;
+    let whole_names = rest.is_empty() || rest.starts_with(b"/") || top.ends_with(b"/");
+    whole_names.then(|| Path::new(OsStr::from_bytes(rest.strip_prefix(b"/").unwrap_or(rest))))
 }

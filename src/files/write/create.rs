@@ -20,7 +20,7 @@ pub fn create(
     let path = permitted.target.path();
     // The old content is needed only to compare it with what the session saw, which is kept up to this size.
     let wanted = |size| Ok(size <= LARGEST_CONTENT);
-    let decide = |current: &CurrentFile| {
+    let decide = |current: &mut CurrentFile| {
         let overwritten = match seen.last_seen(path) {
             Some(LastSeen::Content(old)) if current.stat.is_some() && *old != *current.content => {
                 (current.content != content.as_bytes()).then(|| diff::between(&old, &current.content).text)

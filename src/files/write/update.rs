@@ -60,12 +60,13 @@ impl<R> From<FileError> for NotUpdated<R> {
 }
 
 /// Asks `decide` for the new content and puts it in place. `wanted` is given the size of an existing file and says whether
-/// to read it at all. Both run while the file is locked, so they must be quick.
+/// to read it at all. Both run while the file is locked, so they must be quick. `decide` may make the new content out of the
+/// old one; if it refuses, it leaves the old one as it was.
 pub fn update<T, R>(
     permitted: &Permitted<WriteFile>,
     scope: &Scope,
     wanted: impl Fn(u64) -> Result<bool, FileError>,
-    decide: impl Fn(&CurrentFile) -> Result<(Vec<u8>, T), R>,
+    decide: impl Fn(&mut CurrentFile) -> Result<(Vec<u8>, T), R>,
 ) -> Result<Updated<T>, NotUpdated<R>> {
     let requested = permitted.requested.text();
     let mut found_again = None;
@@ -91,10 +92,10 @@ fn attempt<T, R>(
     target: &Target,
     requested: &str,
     wanted: &impl Fn(u64) -> Result<bool, FileError>,
-    decide: &impl Fn(&CurrentFile) -> Result<(Vec<u8>, T), R>,
+    decide: &impl Fn(&mut CurrentFile) -> Result<(Vec<u8>, T), R>,
 ) -> Result<Option<Updated<T>>, NotUpdated<R>> {
     let failed = |error: std::io::Error| FileError::os("write", requested, error);
-    let decide = |current: CurrentFile| match decide(&current) {
+    let decide = |mut current: CurrentFile| match decide(&mut current) {
         Ok(decided) => Ok(decided),
         Err(refusal) => Err(NotUpdated::Refused(refusal, Box::new(current))),
     };
@@ -181,7 +182,7 @@ mod tests {
         let scope = Scope::new(vec![Root::as_written(world.path()).unwrap()], DenyGlobs::new(&[], None).unwrap());
         let requested = RequestedPath::new("f", world.path(), None).unwrap();
         let target = Target::find(&scope, &requested).unwrap();
-        let refuse = |current: &CurrentFile| {
+        let refuse = |current: &mut CurrentFile| {
             assert_eq!((&current.content[..], is_locked()), (&b"content"[..], true));
             Err::<(Vec<u8>, ()), _>("no")
         };

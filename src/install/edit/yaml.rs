@@ -103,7 +103,7 @@ impl Lines {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     }
 
-    /// What stands behind the colon, without a comment.
+    /// The text behind the colon, without a comment.
     fn value(&self, index: usize, key: &str) -> String {
         let line = self.all[index].trim();
         let behind = line.split_once(key).and_then(|(_, rest)| rest.split_once(':')).map(|(_, rest)| rest.trim());

@@ -10,9 +10,15 @@ pub struct Failed {
 }
 
 impl Failed {
-    /// The whole message, for a failure on this side.
-    pub fn encode(failure: &Failure) -> Vec<u8> {
-        [FAILED, format!("{} {failure}", failure.errno()).as_bytes()].concat()
+    /// The whole message.
+    pub fn encode(&self) -> Vec<u8> {
+        [FAILED, format!("{} {}", self.errno, self.reason).as_bytes()].concat()
+    }
+
+    /// The same failure, within another step.
+    #[must_use]
+    pub fn within(self, doing: &str) -> Self {
+        Self { errno: self.errno, reason: format!("failed to {doing}: {}", self.reason) }
     }
 
     /// `None` for any other message.
@@ -20,6 +26,12 @@ impl Failed {
         let text = String::from_utf8_lossy(message.strip_prefix(FAILED)?).into_owned();
         let (errno, reason) = text.split_once(' ')?;
         Some(Self { errno: errno.parse().ok()?, reason: reason.to_owned() })
+    }
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Self {
+        Self { errno: failure.errno(), reason: failure.to_string() }
     }
 }
 
@@ -32,7 +44,7 @@ mod tests {
     #[test]
     fn the_reason_and_the_error_number_arrive() {
         let fail = |error: io::Error| Err::<(), _>(error).doing(|| "do it".to_owned()).unwrap_err();
-        let sent = |error| Failed::decode(&Failed::encode(&fail(error)));
+        let sent = |error| Failed::decode(&Failed::from(fail(error)).encode());
         let reason = "failed to do it: Too many open files (os error 24)".to_owned();
         assert_eq!(sent(io::Error::from_raw_os_error(libc::EMFILE)), Some(Failed { errno: libc::EMFILE, reason }));
         assert_eq!(sent(io::Error::other("why")), Some(Failed { errno: 0, reason: "failed to do it: why".to_owned() }));

@@ -1,4 +1,5 @@
-use crate::base::packed::{Malformed, Reader, put_count, put_text};
+use super::Failed;
+use crate::base::packed::{Malformed, Reader, put_count};
 use crate::sandbox::home::State;
 
 /// From the guard to the server, before the keeper is ready: what became of the home directory. If its namespaces are new,
@@ -7,8 +8,8 @@ use crate::sandbox::home::State;
 pub struct HomeReport {
     pub state: State,
     pub is_new: bool,
-    /// Why it is not what was asked for; empty if it is.
-    pub reason: String,
+    /// Why it is not what was asked for.
+    pub failed: Option<Failed>,
 }
 
 impl HomeReport {
@@ -16,7 +17,7 @@ impl HomeReport {
         let mut out = Vec::new();
         put_count(&mut out, self.state as usize);
         put_count(&mut out, usize::from(self.is_new));
-        put_text(&mut out, &self.reason);
+        out.extend(self.failed.as_ref().map(Failed::encode).unwrap_or_default());
         out
     }
 
@@ -25,7 +26,7 @@ impl HomeReport {
         Ok(Self {
             state: State::decode(rest.count()?)?,
             is_new: rest.count()? == 1,
-            reason: rest.text()?.to_string_lossy().into_owned(),
+            failed: if rest.0.is_empty() { None } else { Some(Failed::decode(rest.0).ok_or(Malformed)?) },
         })
     }
 }
@@ -36,8 +37,10 @@ mod tests {
 
     #[test]
     fn a_report_survives_the_wire() {
-        let report = HomeReport { state: State::ReadOnly, is_new: true, reason: "no overlay".to_owned() };
-        assert_eq!(HomeReport::decode(&report.encode()), Ok(report));
+        for failed in [None, Some(Failed { errno: libc::EMFILE, reason: "no overlay".to_owned() })] {
+            let report = HomeReport { state: State::ReadOnly, is_new: true, failed };
+            assert_eq!(HomeReport::decode(&report.encode()), Ok(report));
+        }
         assert!(HomeReport::decode(b"").is_err());
     }
 }

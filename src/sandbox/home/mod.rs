@@ -49,6 +49,8 @@ pub enum State {
 /// The names of the two directories of a layer.
 pub const UPPER: &str = "upper";
 pub const WORK: &str = "work";
+/// A file that is locked (shared) while the layer is mounted.
+pub const USE: &str = "use";
 
 impl Home {
     pub fn is_mounted(&self) -> bool {

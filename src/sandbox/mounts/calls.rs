@@ -21,6 +21,12 @@ pub fn make_private() -> io::Result<()> {
     Ok(mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?)
 }
 
+/// Separates our mounts from the host's in one direction: a change of ours does not appear there.
+pub fn make_slave() -> io::Result<()> {
+    use rustix::mount::MountPropagationFlags;
+    Ok(mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?)
+}
+
 /// Clones the mounts at and below a path. The clone is not attached anywhere.
 pub fn clone_at(path: &Path) -> io::Result<OwnedFd> {
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;

@@ -11,7 +11,7 @@ use super::super::failure::{Doing, Failure};
 use super::super::home::shown_directories;
 use super::super::secrets::{Mask, Shows, read};
 use super::calls::{self, HARMLESS, READ_ONLY};
-use super::hide::{self, WORKSHOP};
+use super::hide::{self, SSH_SETTINGS, WORKSHOP};
 
 /// A mask with everything that it shows.
 pub struct Cover {
@@ -22,6 +22,8 @@ pub struct Cover {
 enum Content {
     Nothing,
     File(Vec<u8>),
+    /// It lies in the session's own `/dev` already.
+    Prepared(&'static str),
     /// Files by their paths in it, and mounts of directories by theirs.
     Directory {
         files: Vec<(PathBuf, Vec<u8>)>,
@@ -67,12 +69,14 @@ fn content(mask: &Mask, masks: &[Mask]) -> Content {
 
 impl Cover {
     /// The settings of ssh for the whole machine, with the command in front that leads to the proxy. The person's own settings
-    /// win over it. `None` without ssh.
-    pub fn of_ssh(command: &str) -> Option<Self> {
+    /// win over it. `None` without ssh. Has to be made while the session's `/dev` is still writable: to write the content into a
+    /// file system of its own, as for other covers, would make every session start milliseconds later.
+    pub fn of_ssh(command: &str) -> io::Result<Option<Self>> {
         const SETTINGS: &str = "/etc/ssh/ssh_config";
-        let original = read(Path::new(SETTINGS)).filter(|_| !command.is_empty())?;
+        let Some(original) = read(Path::new(SETTINGS)).filter(|_| !command.is_empty()) else { return Ok(None) };
         let own = format!("Host * !localhost !127.0.0.1 !::1\n    ProxyCommand {command}\nHost *\n");
-        Some(Self { at: SETTINGS.into(), content: Content::File([own.into_bytes(), original].concat()) })
+        std::fs::write(SSH_SETTINGS, [own.into_bytes(), original].concat())?;
+        Ok(Some(Self { at: SETTINGS.into(), content: Content::Prepared(SSH_SETTINGS) }))
     }
 
     /// Mounts the cover. The caller is in the session's namespaces.
@@ -89,6 +93,9 @@ impl Cover {
                 };
                 put_together(&real, write).doing(|| format!("show {shown} with other content"))
             }
+            Content::Prepared(path) => calls::clone_at(Path::new(path))
+                .and_then(|mount| attach(&mount, &real))
+                .doing(|| format!("show {shown} with other content")),
             Content::Directory { files, mounts } => {
                 let write = |room: &Path| {
                     for (name, content) in &files {
@@ -115,7 +122,10 @@ fn put_together(at: &Path, write: impl FnOnce(&Path) -> io::Result<OwnedFd>) -> 
     calls::mount_new("tmpfs", room, MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, "mode=755,size=16m")?;
     let mount = write(room);
     calls::detach(room)?;
-    let mount = mount?;
-    calls::set_cloned(&mount, HARMLESS | READ_ONLY)?;
-    calls::attach(&mount, at)
+    attach(&mount?, at)
+}
+
+fn attach(mount: &OwnedFd, at: &Path) -> io::Result<()> {
+    calls::set_cloned(mount, HARMLESS | READ_ONLY)?;
+    calls::attach(mount, at)
 }

@@ -35,7 +35,7 @@ pub fn clone_devices() -> Result<Vec<(PathBuf, OwnedFd)>, Failure> {
 pub fn build(devices: &[(PathBuf, OwnedFd)], profile: &Profile) -> Result<(), Failure> {
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
     let dev = Path::new("/dev");
-    calls::mount_new("tmpfs", dev, flags, "mode=755,size=64k").doing(|| "cover /dev".to_owned())?;
+    calls::mount_new("tmpfs", dev, flags, "mode=755,size=1m").doing(|| "cover /dev".to_owned())?;
     for (path, device) in devices {
         File::create(path).doing(|| format!("create {}", path.display()))?;
         calls::attach(device, path).doing(|| format!("attach {}", path.display()))?;

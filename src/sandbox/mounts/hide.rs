@@ -17,6 +17,7 @@ const EMPTY_DIRECTORY: &str = "/dev/.hidden/directory";
 const NO_DEVICE: &str = "/dev/.hidden/device";
 /// Where the content of a [`super::cover::Cover`] is put together.
 pub const WORKSHOP: &str = "/dev/.hidden/workshop";
+pub const SSH_SETTINGS: &str = "/dev/.hidden/ssh_config";
 
 /// Creates them, while the session's `/dev` is still writable.
 pub fn create_covers() -> Result<(), Failure> {

@@ -35,21 +35,14 @@ pub fn build(profile: &Profile, home: Vec<OwnedFd>) -> Result<(), Failure> {
     calls::make_private().doing(|| "separate the session's mounts from the host's".to_owned())?;
     let mut places = clone_places(profile)?;
     add_home(profile, home, &mut places)?;
-    places.sort_by_key(|place| place.at.components().count());
     let devices = dev::clone_devices()?;
     let secrets = cover::prepare(&not_in_overlay(profile, &profile.secrets));
-    let ssh = cover::Cover::of_ssh(&profile.ssh_command);
     let everything = if writes_everywhere(profile) { 0 } else { READ_ONLY };
     calls::set_at(Path::new("/"), everything | HARMLESS, true).doing(|| "make the file system read-only".to_owned())?;
-    let covers = covers(profile);
-    for cover in &covers {
-        calls::mount_new("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")
-            .doing(|| format!("cover {}", cover.display()))?;
-    }
     dev::build(&devices, profile)?;
-    for place in &places {
-        place.attach()?;
-    }
+    let ssh = cover::Cover::of_ssh(&profile.ssh_command).doing(|| "write the settings of ssh".to_owned())?;
+    let covers = covers(profile);
+    put_on_top(&covers, places)?;
     for cover in covers.iter().map(PathBuf::as_path).chain([Path::new("/dev")]) {
         calls::set_at(cover, READ_ONLY, false).doing(|| format!("make {} read-only", cover.display()))?;
     }
@@ -109,6 +102,22 @@ fn add_home(profile: &Profile, clones: Vec<OwnedFd>, places: &mut Vec<Place>) ->
         }
     }
     Ok(())
+}
+
+/// Mounts covers and attaches places, those nearest to the root first: a place below a cover has to be seen, and so has a
+/// cover below a place. (With the home below `/tmp` and `/tmp` as the project, testudo's own files lie in a place.)
+fn put_on_top(covers: &[PathBuf], mut places: Vec<Place>) -> Result<(), Failure> {
+    let depth = |path: &Path| path.components().count();
+    places.sort_by_key(|place| depth(&place.at));
+    let mut places = places.into_iter().peekable();
+    for cover in covers {
+        while let Some(place) = places.next_if(|place| depth(&place.at) < depth(cover)) {
+            place.attach()?;
+        }
+        calls::mount_new("tmpfs", cover, MountFlags::NOSUID | MountFlags::NODEV, "mode=755,size=1m")
+            .doing(|| format!("cover {}", cover.display()))?;
+    }
+    places.try_for_each(|place| place.attach())
 }
 
 /// Directories between the scope and a secret in it. A mount point cannot be renamed, so commands cannot move a secret away
@@ -209,7 +218,7 @@ fn shown(profile: &Profile) -> Vec<PathBuf> {
     wanted.filter(|path| covered(path) && path.exists()).collect()
 }
 
-/// The directories to cover: `/run`, and secret directories that contain a place. (Other secrets are hidden by
+/// The directories to cover, those nearest to the root first: `/run`, and secret directories that contain a place. (Other secrets are hidden by
 /// [`hide::hide`], which leaves no room for a place.)
 fn covers(profile: &Profile) -> Vec<PathBuf> {
     let real = |path: &&str| std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());

@@ -52,7 +52,7 @@ impl Rules {
         apply_filter(&program).map_err(io::Error::other).doing(|| "install the system call filter".to_owned())
     }
 
-    /// Installs the filter: each of the calls waits until whoever reads the returned descriptor has answered it. Fails if
+    /// Installs the filter: each of the calls waits until the reader of the returned descriptor has answered it. Fails if
     /// there is such a filter already, which a container may have.
     pub fn install_supervised(self) -> Result<OwnedFd, Failure> {
         // The library does not know this action. It stands in for another one, which no filter of ours uses.

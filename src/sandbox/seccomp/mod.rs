@@ -12,7 +12,7 @@ use seccompiler::SeccompCmpOp;
 pub use self::calls::{REFUSED, Refused};
 use self::filter::{Condition, Rules, bits, has};
 use super::failure::Failure;
-use super::supervise::{supervises_connections, supervises_names};
+use super::supervise::{RENAMES, supervises_connections, supervises_names, supervises_renames};
 use super::{Level, Network, Profile};
 
 /// Refused in `clone` and `unshare`, because a process has all capabilities in a new user namespace.
@@ -97,6 +97,9 @@ fn supervised(profile: &Profile) -> Rules {
     }
     if supervises_names(profile) {
         datagrams(&mut rules, libc::SYS_socketpair);
+    }
+    if supervises_renames(profile) {
+        RENAMES.iter().for_each(|call| rules.always(*call));
     }
     rules
 }

@@ -65,6 +65,14 @@ impl Listener {
         self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut answer).is_ok()
     }
 
+    /// Has the kernel go on with the caller's own call. Only for a call about which nothing is decided: the caller can change
+    /// what its arguments point to.
+    pub fn go_on(&self, id: u64) {
+        let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+        let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
+        let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut answer);
+    }
+
     /// Gives the caller a copy of our descriptor. Returns its number there.
     pub fn give(&self, id: u64, descriptor: &OwnedFd, close_on_exec: bool) -> io::Result<i32> {
         let mut request = libc::seccomp_notif_addfd {

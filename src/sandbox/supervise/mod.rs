@@ -1,11 +1,13 @@
 //! Decides the system calls that a filter cannot judge, because what matters is in the caller's memory: where a Unix socket
 //! lies, which file gets a new mode. The kernel suspends the caller and hands the call to us ([`listener`]). We do it in the
 //! caller's place, on the caller's own descriptor and on a file that we have opened ourselves, and give back the result. So
-//! nothing that the caller swaps meanwhile makes a difference. We never tell the kernel to go on with the caller's own call.
+//! nothing that the caller swaps meanwhile makes a difference. We never tell the kernel to go on with the caller's own call,
+//! except for [`rename`], where we do not judge but help.
 //!
 //! 1. [`mod@caller`] reads the caller's memory and descriptors.
 //! 2. [`view`] finds out what a path means to the caller, and where the file really lies.
-//! 3. [`connect`] (with [`unix_socket`], [`listed`] and [`proxy_only`]), [`pair`] and [`set_id`] each do one kind of call.
+//! 3. [`connect`] (with [`unix_socket`], [`listed`] and [`proxy_only`]), [`pair`], [`set_id`] and [`rename`] (with
+//!    [`moving`]) each do one kind of call.
 //!
 //! The process that does this is outside the session's restrictions: see `keeper/supervisor.rs`.
 
@@ -14,9 +16,11 @@ mod connect;
 mod credentials;
 mod listed;
 mod listener;
+mod moving;
 mod notes;
 mod pair;
 mod proxy_only;
+mod rename;
 mod set_id;
 mod unix_socket;
 mod view;
@@ -33,6 +37,7 @@ use super::Profile;
 pub use self::caller::can_inspect;
 pub use self::listener::Listener;
 pub use self::notes::Note;
+pub use self::rename::{CALLS as RENAMES, supervises_renames};
 pub use self::unix_socket::Session;
 
 /// Whether connections have to be supervised.
@@ -50,12 +55,19 @@ pub struct Supervisor<'a> {
     session: Session<'a>,
     listener: Listener,
     connects: Connects,
+    renames: rename::Renames,
     notes: notes::Notes,
 }
 
 impl<'a> Supervisor<'a> {
     pub fn new(session: Session<'a>, listener: Listener, keeper: i32) -> Self {
-        Self { session, listener, connects: Connects::default(), notes: notes::Notes::new(keeper) }
+        Self {
+            session,
+            listener,
+            connects: Connects::default(),
+            renames: rename::Renames::default(),
+            notes: notes::Notes::new(keeper),
+        }
     }
 
     /// What to poll for reading: a call has come.
@@ -82,6 +94,11 @@ impl<'a> Supervisor<'a> {
             libc::SYS_connect => match self.connect(&call) {
                 Outcome::Over(result) => result,
                 Outcome::Waits => return,
+            },
+            number if RENAMES.contains(&number) => match self.renames.rename(&self.session, &self.listener, &call) {
+                rename::Outcome::GoesOn => return self.listener.go_on(call.id),
+                rename::Outcome::Moves => return,
+                rename::Outcome::Over(result) => result,
             },
             libc::SYS_socketpair => caller(&call).and_then(|caller| pair::make(&self.listener, &caller, &call)),
             _ => {

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
@@ -89,6 +89,18 @@ impl Found {
 
     pub fn stat(&self) -> io::Result<rustix::fs::Stat> {
         Ok(rustix::fs::fstat(&self.descriptor)?)
+    }
+}
+
+impl AsFd for Found {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl From<Found> for OwnedFd {
+    fn from(found: Found) -> Self {
+        found.descriptor
     }
 }
 

@@ -3,6 +3,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -15,7 +17,7 @@ use super::{Reply, World, until};
 pub struct HttpServer {
     child: Child,
     log: Arc<Mutex<String>>,
-    /// `127.0.0.1:PORT`.
+    /// `127.0.0.1:PORT` or `unix:PATH`.
     pub address: String,
 }
 
@@ -45,7 +47,8 @@ impl HttpServer {
         self.address = until("the address on stderr", || {
             let log = self.log();
             let (_, rest) = log.split_once("testudo listens on ")?;
-            Some(rest.split_once("/mcp")?.0.trim_start_matches("http://").to_owned())
+            let address = rest.split_once("/mcp")?.0.trim_start_matches("http://");
+            Some(address.split(", at the path").next()?.to_owned())
         });
         self
     }
@@ -78,14 +81,24 @@ impl HttpServer {
         self.child.id()
     }
 
+    /// Kills the server without a chance to say anything.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub fn terminate(&self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     }
 
+    pub fn exited(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
     #[track_caller]
     pub fn wait_for_exit(&mut self) -> ExitStatus {
-        until("the server to end", || self.child.try_wait().unwrap())
+        until("the server to end", || self.exited())
     }
 
     /// Sends one request exactly as given.
@@ -106,6 +119,7 @@ impl HttpServer {
             session: None,
             modern: false,
             capabilities: json!({}),
+            headers: Vec::new(),
             next: 0,
         };
         let hello = json!({
@@ -126,6 +140,7 @@ impl HttpServer {
             session: None,
             modern: true,
             capabilities: json!({}),
+            headers: Vec::new(),
             next: 0,
         }
     }
@@ -145,6 +160,8 @@ pub struct HttpClient {
     modern: bool,
     /// Sent with every request in the lifecycle of 2026-07-28.
     pub capabilities: Value,
+    /// Sent with every request.
+    pub headers: Vec<(&'static str, String)>,
     next: u64,
 }
 
@@ -221,6 +238,7 @@ impl HttpClient {
             None if self.modern => all.push(("mcp-protocol-version", "2026-07-28")),
             None => {}
         }
+        all.extend(self.headers.iter().map(|(name, value)| (*name, value.as_str())));
         all.extend(headers);
         Exchange::begin(&self.address, method, "/mcp", &all, body)
     }
@@ -235,11 +253,12 @@ pub struct Exchange {
 
 impl Exchange {
     pub fn begin(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Self {
-        let mut stream = TcpStream::connect(address).unwrap();
+        let mut stream = connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "host") {
-            head.push_str(&format!("host: {address}\r\n"));
+            let host = if address.starts_with(UNIX) { "localhost" } else { address };
+            head.push_str(&format!("host: {host}\r\n"));
         }
         headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
         head.push_str(&format!("content-length: {}\r\n\r\n", body.len()));
@@ -282,6 +301,16 @@ impl Exchange {
     pub fn reply(self) -> HttpReply {
         self.reading.join().unwrap();
         HttpReply::parse(&self.seen.lock().unwrap())
+    }
+}
+
+const UNIX: &str = "unix:";
+
+/// A stream of either kind is read and written by the same system calls, so one type does for both.
+fn connect(address: &str) -> std::io::Result<TcpStream> {
+    match address.strip_prefix(UNIX) {
+        Some(path) => UnixStream::connect(path).map(|stream| TcpStream::from(OwnedFd::from(stream))),
+        None => TcpStream::connect(address),
     }
 }
 

@@ -23,7 +23,7 @@ pub use corpus::corpus;
 pub use descriptors::{open_files, read_position};
 pub use http::{Exchange, HttpClient, HttpReply, HttpServer};
 pub use http_inside::{HttpInside, http_everywhere};
-pub use inside::{Inside, Level, everywhere, user_words};
+pub use inside::{Inside, Level, each_case, everywhere, user_words};
 pub use internet::{Internet, Wish, on_the_internet};
 pub use launch::{User, by_python, launched, launcher};
 pub use listeners::Listeners;

@@ -1,0 +1,243 @@
+//! One request to a place, until its answer. A broken connection does not end it: as long as the place may be there, the
+//! same call is sent again under the same call id, and the place answers from its record without running it twice.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::HeaderMap;
+use hyper::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::events::{Event, Events};
+use crate::failure::Failure;
+use crate::link::{Headers, Link};
+use crate::message::{self, Envelope};
+use crate::wire::{Answer, WireError};
+
+/// A place that is silent during a call is asked this often whether it is there.
+const SILENCE: Duration = Duration::from_secs(1);
+const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(250);
+/// A connection that held for so long was good. Its break begins a new wait.
+const HELD: Duration = Duration::from_secs(10);
+
+pub struct Exchange {
+    link: Arc<Link>,
+    message: Bytes,
+    envelope: Envelope,
+    headers: Headers,
+    /// The id under which the request was sent last.
+    sent_as: Option<Value>,
+    /// The call id as the client knows it.
+    shown: Option<String>,
+    attempts: u32,
+    began: Instant,
+    /// Since when the place has been waited for.
+    waiting: Option<Instant>,
+    answer: Option<Answer>,
+    events: Events,
+    ready: VecDeque<Event>,
+    done: bool,
+}
+
+/// How the place answered, before its body.
+pub struct Head {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub is_stream: bool,
+}
+
+impl Exchange {
+    pub fn new(link: Arc<Link>, message: Bytes, envelope: Envelope, headers: Headers) -> Self {
+        let sent_as = envelope.id.clone();
+        Self {
+            link,
+            message,
+            envelope,
+            headers,
+            sent_as,
+            shown: None,
+            attempts: 0,
+            began: Instant::now(),
+            waiting: None,
+            answer: None,
+            events: Events::default(),
+            ready: VecDeque::new(),
+            done: false,
+        }
+    }
+
+    /// Names the call to the client by the id that the client chose.
+    pub fn show(&mut self, id: Option<String>) {
+        self.shown = id;
+    }
+
+    pub fn call_id(&self) -> Option<&str> {
+        self.headers.0.get("testudo-call-id")?.to_str().ok()
+    }
+
+    /// Only a call with an id, and what changes nothing, may be sent a second time.
+    fn may_repeat(&self) -> bool {
+        if self.envelope.is_call() { self.call_id().is_some() } else { !self.envelope.is("initialize") }
+    }
+
+    /// Sends the request. After a failure that cannot be helped the body is the answer to the client.
+    pub async fn begin(&mut self) -> Result<Head, Vec<u8>> {
+        loop {
+            match self.attempt().await {
+                Ok(()) => {
+                    let answer = self.answer.as_ref().expect("an attempt that succeeded left an answer");
+                    return Ok(Head {
+                        status: answer.head.status,
+                        headers: answer.head.headers.clone(),
+                        is_stream: answer.is_stream(),
+                    });
+                }
+                Err(error) => self.pause(&error).await?,
+            }
+        }
+    }
+
+    /// The whole body of an answer that is no stream.
+    pub async fn whole(&mut self) -> Bytes {
+        self.next().await.map(|event| event.data()).unwrap_or_default()
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.done && self.ready.is_empty()
+    }
+
+    /// The next event, up to and including the response. A failure becomes the response.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.done {
+                return None;
+            }
+            let failed = match self.read().await {
+                Ok(()) => continue,
+                Err(error) => error,
+            };
+            // A place that answers and breaks off again and again is not waited for forever.
+            self.waiting = self.waiting.filter(|_| self.began.elapsed() < HELD);
+            loop {
+                if let Err(answer) = self.pause(&failed).await {
+                    self.done = true;
+                    return Some(Event::of(&answer));
+                }
+                if self.attempt().await.is_ok() {
+                    break;
+                }
+            }
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<(), WireError> {
+        self.events = Events::default();
+        let mut body = self.message.clone();
+        if self.attempts > 0 && self.envelope.is_call() {
+            // The place refuses a second open request with the id of the first.
+            let id = json!(format!("{}#{}", self.call_id().unwrap_or_default(), self.attempts));
+            body = message::with_id(&self.message, &id).into();
+            self.sent_as = Some(id);
+        }
+        self.attempts += 1;
+        self.began = Instant::now();
+        let send = self.link.send(Method::POST, &self.headers, body);
+        self.answer = Some(watched(&self.link, send).await?);
+        Ok(())
+    }
+
+    /// Reads a piece of the body into `ready`.
+    async fn read(&mut self) -> Result<(), WireError> {
+        let Some(answer) = self.answer.as_mut() else { return Err(broken()) };
+        if !answer.is_stream() {
+            let data = watched(&self.link, answer.whole()).await?;
+            self.done = true;
+            let data = self.under_own_id(&data);
+            self.ready.extend((!data.is_empty()).then(|| Event::of(&data)));
+            return Ok(());
+        }
+        match watched(&self.link, answer.chunk()).await? {
+            Some(chunk) => self.events.push(&chunk),
+            // A stream that ends before the response has broken, even if it ended in good order.
+            None if self.envelope.is_request() => return Err(broken()),
+            None => self.done = true,
+        }
+        while let Some(event) = self.events.next() {
+            let data = event.data();
+            let is_response = !data.is_empty()
+                && self
+                    .sent_as
+                    .as_ref()
+                    .is_some_and(|id| Envelope::of(&data).is_some_and(|found| found.is_response_to(id)));
+            self.ready.push_back(if is_response && self.sent_as != self.envelope.id {
+                Event::of(&self.under_own_id(&data))
+            } else {
+                event
+            });
+            if is_response {
+                self.done = true;
+                break;
+            }
+        }
+        // Reading to the end lets the connection be used again.
+        if self.done
+            && let Some(mut answer) = self.answer.take()
+        {
+            tokio::spawn(async move { timeout(Duration::from_secs(1), answer.whole()).await });
+        }
+        Ok(())
+    }
+
+    fn under_own_id(&self, data: &[u8]) -> Bytes {
+        match (&self.envelope.id, &self.sent_as) {
+            (Some(own), Some(sent)) if own != sent => message::with_id(data, own).into(),
+            _ => Bytes::copy_from_slice(data),
+        }
+    }
+
+    /// Waits before the next attempt, or gives the answer with which the exchange ends.
+    async fn pause(&mut self, error: &WireError) -> Result<(), Vec<u8>> {
+        self.answer = None;
+        self.link.wire.forget_connections();
+        let failure = self.link.failure(error).await;
+        let waited = self.waiting.get_or_insert_with(Instant::now).elapsed();
+        let is_over = matches!(failure, Failure::Gone { .. }) || waited >= self.link.patience || !self.may_repeat();
+        if is_over {
+            tracing::warn!("{}: {error}; the call ends as {}", self.link.name(), failure.outcome());
+            return Err(failure.answer(&self.envelope, self.shown.as_deref().or(self.call_id())));
+        }
+        tracing::info!("{}: {error}; trying again", self.link.name());
+        sleep(PAUSE).await;
+        Ok(())
+    }
+}
+
+fn broken() -> WireError {
+    std::io::Error::from(std::io::ErrorKind::ConnectionAborted).into()
+}
+
+/// Waits for a place as long as it shows that it is there. A connection to a host that is cut off stays open for minutes.
+async fn watched<T>(link: &Link, work: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
+    tokio::pin!(work);
+    let mut failed = 0;
+    loop {
+        if let Ok(done) = timeout(SILENCE, &mut work).await {
+            return done;
+        }
+        let answers = link.wire.answers(ANSWER_WITHIN);
+        tokio::select! {
+            done = &mut work => return done,
+            answered = answers => failed = if answered { 0 } else { failed + 1 },
+        }
+        if failed == 2 {
+            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer to a health check").into());
+        }
+    }
+}

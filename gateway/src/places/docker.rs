@@ -1,0 +1,390 @@
+//! Containers of Docker or Podman on this machine. The static binary and a private directory are mounted into any image, so
+//! the image needs nothing, and the server's socket and token lie in that directory. Nothing is run with `exec`.
+
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use hyper::StatusCode;
+use serde_json::{Value, json};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep};
+
+use super::docker_engine::{Engine, EngineError, encoded};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory};
+use crate::key::{Key, random_id};
+
+pub struct DockerSettings {
+    /// `docker` or `podman`, for people.
+    pub engine_name: &'static str,
+    pub engine: String,
+    pub image: String,
+    /// The name in the places file; containers carry it as a label.
+    pub kind: String,
+    /// A directory of this machine that is mounted at its own path, where the work begins.
+    pub project: Option<PathBuf>,
+    pub mounts: Vec<String>,
+    pub user: Option<String>,
+    pub workdir: Option<String>,
+    pub memory: Option<u64>,
+    pub pids: Option<u64>,
+    pub cpus: Option<f64>,
+    pub network: Option<String>,
+    pub runtime: Option<String>,
+    /// Lets the server inside build its own sandbox of level `full`.
+    pub full_sandbox: bool,
+    pub environment: Vec<String>,
+    /// Further arguments of the server.
+    pub arguments: Vec<String>,
+    /// A server that hears nothing for so many seconds ends itself. 0 is never.
+    pub lease: u64,
+    /// So many containers wait for an owner.
+    pub warm: usize,
+}
+
+impl DockerSettings {
+    pub fn new(engine_name: &'static str, engine: String, image: String, kind: String) -> Self {
+        Self {
+            engine_name,
+            engine,
+            image,
+            kind,
+            project: None,
+            mounts: Vec::new(),
+            user: None,
+            workdir: None,
+            memory: None,
+            pids: None,
+            cpus: None,
+            network: None,
+            runtime: None,
+            full_sandbox: false,
+            environment: Vec::new(),
+            arguments: Vec::new(),
+            lease: 0,
+            warm: 0,
+        }
+    }
+}
+
+pub struct Docker {
+    settings: DockerSettings,
+    engine: Engine,
+    program: Program,
+    key: Key,
+    state: StateDirectory,
+}
+
+/// Inside the container.
+const PROGRAM: &str = "/.testudo/testudo";
+const DIRECTORY: &str = "/.testudo/run";
+/// The owner in the name of a container that waits for one.
+const WARM: &str = "warm";
+const START: Duration = Duration::from_secs(30);
+/// A directory without a container is left over from a gateway that died, unless its container is being made now.
+const LEFT_OVER: u64 = 120;
+
+impl Docker {
+    pub fn new(
+        settings: DockerSettings,
+        program: Program,
+        key: Key,
+        state: StateDirectory,
+    ) -> Result<Self, PlaceError> {
+        let engine = Engine::parse(&settings.engine).map_err(PlaceError::Failed)?;
+        Ok(Self { settings, engine, program, key, state })
+    }
+
+    async fn create(&self, owner: &str, slot: &str) -> Result<String, PlaceError> {
+        let id = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
+        let image = self.image().await?;
+        let user = self.user(image["Config"]["User"].as_str().unwrap_or_default())?;
+        let directory = self.state.make(&id, &self.token(&id), user);
+        let directory =
+            directory.map_err(|error| PlaceError::failed("failed to make the directory of a place", error))?;
+        let body = self.container(&id, owner, &directory.display().to_string(), user, &image["Config"]);
+        let made = self.create_container(owner, slot, &body).await;
+        let started = match made {
+            Ok(container) => match self.start(&id, &container).await {
+                Ok(()) => return Ok(id),
+                Err(error) => {
+                    let _ = self.engine.delete(&format!("/containers/{container}?force=1&v=1")).await;
+                    Err(error)
+                }
+            },
+            Err(error) => Err(error),
+        };
+        self.state.remove(&id);
+        started
+    }
+
+    async fn create_container(&self, owner: &str, slot: &str, body: &Value) -> Result<String, PlaceError> {
+        let path = format!("/containers/create?name={}", encoded(&container_name(owner, slot)));
+        let made = self.engine.post(&path, Some(body)).await.map_err(|error| match error {
+            error if error.is(StatusCode::CONFLICT) => PlaceError::Taken,
+            error => self.failed("to create a container", &error),
+        })?;
+        Ok(made["Id"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// What the engine knows of the image, which is fetched if it is not there.
+    async fn image(&self) -> Result<Value, PlaceError> {
+        let path = format!("/images/{}/json", self.settings.image);
+        match self.engine.get(&path).await {
+            Err(error) if error.is(StatusCode::NOT_FOUND) => {
+                tracing::info!("fetching the image {}", self.settings.image);
+                self.engine
+                    .pull(&self.settings.image)
+                    .await
+                    .map_err(|error| self.failed("to fetch the image", &error))?;
+                self.engine.get(&path).await.map_err(|error| self.failed("to find the image", &error))
+            }
+            found => found.map_err(|error| self.failed("to find the image", &error)),
+        }
+    }
+
+    fn container(&self, id: &str, owner: &str, directory: &str, user: (u32, u32), image: &Value) -> Value {
+        let settings = &self.settings;
+        let mut binds =
+            vec![format!("{}:{PROGRAM}:ro", self.program.path.display()), format!("{directory}:{DIRECTORY}")];
+        binds.extend(settings.project.as_ref().map(|project| format!("{0}:{0}", project.display())));
+        binds.extend(settings.mounts.iter().cloned());
+        let from_image = image["WorkingDir"].as_str().filter(|path| !["", "/"].contains(path));
+        let workdir = settings.project.as_ref().map(|project| project.display().to_string());
+        let workdir = workdir.or_else(|| settings.workdir.clone());
+        let workdir = workdir.unwrap_or_else(|| from_image.unwrap_or("/work").to_owned());
+        let mut command = vec![PROGRAM.to_owned(), "--transport".to_owned(), "http".to_owned()];
+        command.extend(["--listen".to_owned(), format!("unix:{DIRECTORY}/socket")]);
+        command.extend(["--token-file".to_owned(), format!("{DIRECTORY}/token")]);
+        if settings.lease > 0 {
+            command.extend(["--lease".to_owned(), settings.lease.to_string()]);
+        }
+        command.extend(settings.arguments.iter().cloned());
+        // The image's user may have no home that can be written, and calls are not run without their record.
+        let mut environment = vec![format!("XDG_STATE_HOME={DIRECTORY}")];
+        environment.extend(settings.environment.iter().cloned());
+        let security: &[&str] =
+            if settings.full_sandbox { &["seccomp=unconfined", "systempaths=unconfined"] } else { &[] };
+        let mut body = json!({
+            "Image": settings.image,
+            "Entrypoint": command,
+            "Cmd": [],
+            "User": format!("{}:{}", user.0, user.1),
+            "WorkingDir": workdir,
+            "Env": environment,
+            "Labels": {
+                "testudo.gateway": self.gateway(),
+                "testudo.kind": settings.kind,
+                "testudo.place": id,
+                "testudo.owner": owner,
+            },
+            "HostConfig": {
+                "Binds": binds,
+                "SecurityOpt": security,
+                "Memory": settings.memory.unwrap_or(0),
+                "PidsLimit": settings.pids,
+                "NetworkMode": settings.network.as_deref().unwrap_or(""),
+                "Runtime": settings.runtime.as_deref().unwrap_or(""),
+            },
+        });
+        if let Some(cpus) = settings.cpus {
+            #[expect(clippy::cast_possible_truncation, reason = "a count of processors is small")]
+            let nano = (cpus * 1e9) as i64;
+            body["HostConfig"]["NanoCpus"] = json!(nano);
+        }
+        body
+    }
+
+    /// Who runs the server. Files in a mounted project belong to the person outside too. A gateway of root lets the image
+    /// decide, unless the project has an owner.
+    fn user(&self, of_image: &str) -> Result<(u32, u32), PlaceError> {
+        if let Some(user) = &self.settings.user {
+            return parse_user(user).ok_or_else(|| PlaceError::Failed(format!("user = {user:?} has to be UID:GID")));
+        }
+        let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        let project = self.settings.project.as_ref().and_then(|project| std::fs::metadata(project).ok());
+        match project {
+            _ if own.0 != 0 => Ok(own),
+            Some(project) => Ok((project.uid(), project.gid())),
+            None if of_image.is_empty() => Ok((0, 0)),
+            None => parse_user(of_image).ok_or_else(|| {
+                PlaceError::Failed(format!(
+                    "{} runs as the user {of_image:?}, whose number only the image knows; set user = \"UID:GID\"",
+                    self.name()
+                ))
+            }),
+        }
+    }
+
+    /// Returns when the server inside answers.
+    async fn start(&self, id: &str, container: &str) -> Result<(), PlaceError> {
+        let path = format!("/containers/{container}/start");
+        self.engine.post(&path, None).await.map_err(|error| self.failed("to start the container", &error))?;
+        let (socket, begin) = (self.state.socket(id), Instant::now());
+        let mut looked = begin;
+        while UnixStream::connect(&socket).await.is_err() {
+            if looked.elapsed() > Duration::from_millis(500) {
+                looked = Instant::now();
+                let found = self.engine.get(&format!("/containers/{container}/json")).await;
+                let has_ended = found.is_ok_and(|found| found["State"]["Running"] == json!(false));
+                if has_ended || begin.elapsed() > START {
+                    let log = self.log(container).await;
+                    return Err(PlaceError::failed("the server in the container did not start", log));
+                }
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    /// The last words of a container.
+    async fn log(&self, container: &str) -> String {
+        let path = format!("/containers/{container}/logs?stdout=1&stderr=1&tail=20");
+        let log = self.engine.get(&path).await.ok();
+        let text = log.as_ref().and_then(Value::as_str).unwrap_or_default();
+        // Each piece has a head of eight bytes: the stream, three zeros and the length.
+        text.chars().filter(|sign| *sign == '\n' || !sign.is_control()).collect::<String>().trim().to_owned()
+    }
+
+    fn failed(&self, what: &str, error: &EngineError) -> PlaceError {
+        PlaceError::Failed(format!("failed {what} ({}): {error}", self.name()))
+    }
+
+    fn gateway(&self) -> String {
+        self.key.tag("gateway", "")
+    }
+
+    async fn containers(&self, label: &str) -> Result<Vec<(String, Listed)>, EngineError> {
+        let labels = [format!("testudo.gateway={}", self.gateway()), label.to_owned()];
+        let filters = json!({ "label": labels }).to_string();
+        let found = self.engine.get(&format!("/containers/json?all=1&filters={}", encoded(&filters))).await?;
+        Ok(found.as_array().into_iter().flatten().filter_map(listed).collect())
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<(String, Listed)>, EngineError> {
+        Ok(self.containers(&format!("testudo.place={id}")).await?.pop())
+    }
+
+    async fn own(&self) -> Result<Vec<(String, Listed)>, PlaceError> {
+        let own = self.containers(&format!("testudo.kind={}", self.settings.kind)).await;
+        own.map_err(|error| self.failed("to list containers", &error))
+    }
+
+    /// Gives a waiting container to an owner. The engine renames it for one replica only.
+    async fn claim(&self, order: &Order) -> Result<Option<String>, PlaceError> {
+        if self.settings.warm == 0 {
+            return Ok(None);
+        }
+        let waiting = self.own().await?;
+        let waiting = waiting.into_iter().filter(|(_, one)| one.owner.is_none() && one.state == State::Running);
+        for (_, one) in waiting {
+            let name = encoded(&container_name(&order.owner, &order.slot));
+            // By its name, not by its id: a container that another replica has taken has another name now.
+            let old = container_name(WARM, &one.slot);
+            match self.engine.post(&format!("/containers/{}/rename?name={name}", encoded(&old)), None).await {
+                Ok(_) => return Ok(Some(one.id)),
+                Err(error) if error.is(StatusCode::NOT_FOUND) => {}
+                Err(error) if error.is(StatusCode::CONFLICT) => return Err(PlaceError::Taken),
+                Err(error) => return Err(self.failed("to take a waiting container", &error)),
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Launcher for Docker {
+    fn name(&self) -> String {
+        format!("{}:{}", self.settings.engine_name, self.settings.image)
+    }
+
+    async fn make(&self, order: &Order) -> Result<String, PlaceError> {
+        match self.claim(order).await? {
+            Some(id) => Ok(id),
+            None => self.create(&order.owner, &order.slot).await,
+        }
+    }
+
+    async fn reach(&self, id: &str) -> io::Result<Box<dyn ByteStream>> {
+        Ok(Box::new(UnixStream::connect(self.state.socket(id)).await?))
+    }
+
+    fn token(&self, id: &str) -> String {
+        self.key.token_of_place(id)
+    }
+
+    async fn presence(&self, id: &str) -> Presence {
+        match self.find(id).await {
+            Ok(Some((_, Listed { state: State::Ended { how }, .. }))) => Presence::Gone(how),
+            Ok(Some(_)) => Presence::There,
+            Ok(None) => Presence::Gone("the engine has no such container any more".to_owned()),
+            Err(error) => Presence::Unknown(error.to_string()),
+        }
+    }
+
+    async fn destroy(&self, id: &str) -> Result<(), PlaceError> {
+        let found = self.find(id).await.map_err(|error| self.failed("to find the container", &error))?;
+        if let Some((container, _)) = found {
+            match self.engine.delete(&format!("/containers/{container}?force=1&v=1")).await {
+                // Another replica removes it, or has removed it.
+                Err(error) if !error.is(StatusCode::NOT_FOUND) && !error.is(StatusCode::CONFLICT) => {
+                    return Err(self.failed("to remove the container", &error));
+                }
+                _ => {}
+            }
+        }
+        self.state.remove(id);
+        Ok(())
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, PlaceError> {
+        Ok(self.own().await?.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    async fn prepare(&self) -> Result<(), PlaceError> {
+        let own = self.own().await?;
+        for (id, age) in self.state.all() {
+            if age > LEFT_OVER && !own.iter().any(|(_, listed)| listed.id == id) {
+                self.state.remove(&id);
+            }
+        }
+        let waiting = own.iter().filter(|(_, one)| one.owner.is_none() && one.state == State::Running).count();
+        for _ in waiting..self.settings.warm {
+            let slot = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
+            self.create(WARM, &slot).await?;
+        }
+        Ok(())
+    }
+}
+
+/// `UID` or `UID:GID`.
+fn parse_user(text: &str) -> Option<(u32, u32)> {
+    let (user, group) = text.split_once(':').unwrap_or((text, text));
+    Some((user.parse().ok()?, group.parse().ok()?))
+}
+
+fn container_name(owner: &str, slot: &str) -> String {
+    format!("testudo.{owner}.{slot}")
+}
+
+fn listed(container: &Value) -> Option<(String, Listed)> {
+    let name = container["Names"][0].as_str()?.trim_start_matches('/');
+    let (owner, slot) = name.strip_prefix("testudo.")?.split_once('.')?;
+    let state = match container["State"].as_str()? {
+        "created" => State::Unstarted,
+        "exited" | "dead" | "removing" | "stopped" => {
+            State::Ended { how: format!("its container {name} has ended ({})", container["Status"].as_str()?) }
+        }
+        _ => State::Running,
+    };
+    let listed = Listed {
+        id: container["Labels"]["testudo.place"].as_str()?.to_owned(),
+        owner: (owner != WARM).then(|| owner.to_owned()),
+        slot: slot.to_owned(),
+        created: container["Created"].as_u64()?,
+        state,
+    };
+    Some((container["Id"].as_str()?.to_owned(), listed))
+}

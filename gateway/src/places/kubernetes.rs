@@ -1,0 +1,255 @@
+//! Pods of a Kubernetes cluster. The cluster schedules them, and its labels say which are ours.
+//!
+//! `kubernetes:NAME` is a SandboxWarmPool (kubernetes-sigs/agent-sandbox), of which each place claims one pod that is ready,
+//! or otherwise a PodTemplate, from which each place gets a pod of its own. Commands never run through the cluster's `exec`:
+//! it was seen to report success with half of the output. The server in the pod has the record of every call.
+
+use std::io;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::kubernetes_cluster::{Cluster, ClusterError};
+use super::kubernetes_objects::{self as objects, Inside, Labels, PORT};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, now};
+use crate::key::{Key, random_id};
+
+pub struct KubernetesSettings {
+    /// `[NAMESPACE/]NAME` of a SandboxWarmPool or a PodTemplate.
+    pub template: String,
+    /// The name in the places file.
+    pub kind: String,
+    /// The image with `testudo-gateway` and `testudo`, from which an init container copies the program. Warm pools need none.
+    pub program_image: Option<String>,
+    /// The token of all servers in a warm pool. Without it each pod from a PodTemplate gets a token of its own.
+    pub pool_token: Option<String>,
+    pub reach: Reach,
+    pub environment: Vec<(String, String)>,
+    pub arguments: Vec<String>,
+    pub lease: u64,
+    /// A claim ends after so many seconds.
+    pub lifetime: u64,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Reach {
+    /// Straight to the address of the pod: one hop, from inside the cluster.
+    Address,
+    /// Through the API server, from anywhere.
+    PortForward,
+}
+
+impl Reach {
+    /// A gateway in the cluster can reach its pods.
+    pub fn usual() -> Self {
+        if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() { Self::Address } else { Self::PortForward }
+    }
+}
+
+pub struct Kubernetes {
+    settings: KubernetesSettings,
+    key: Key,
+    cluster: Cluster,
+    namespace: OnceCell<String>,
+}
+
+const START: Duration = Duration::from_secs(120);
+const CONNECT: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(4);
+const EXTENSIONS: &str = "/apis/extensions.agents.x-k8s.io/v1beta1";
+const SANDBOXES: &str = "/apis/agents.x-k8s.io/v1beta1";
+
+impl Kubernetes {
+    pub fn new(settings: KubernetesSettings, key: Key) -> Self {
+        Self { settings, key, cluster: Cluster::default(), namespace: OnceCell::new() }
+    }
+
+    /// The name of the pool or template, without its namespace.
+    fn template(&self) -> &str {
+        self.settings.template.rsplit_once('/').map_or(self.settings.template.as_str(), |(_, name)| name)
+    }
+
+    async fn namespace(&self) -> Result<&str, ClusterError> {
+        let find = async || match self.settings.template.split_once('/') {
+            Some((namespace, _)) => Ok(namespace.to_owned()),
+            None => self.cluster.usual_namespace().await,
+        };
+        Ok(self.namespace.get_or_try_init(find).await?)
+    }
+
+    async fn pods(&self) -> Result<String, ClusterError> {
+        Ok(format!("/api/v1/namespaces/{}/pods", self.namespace().await?))
+    }
+
+    async fn claims(&self) -> Result<String, ClusterError> {
+        Ok(format!("{EXTENSIONS}/namespaces/{}/sandboxclaims", self.namespace().await?))
+    }
+
+    fn failed(&self, what: &str, error: &ClusterError) -> PlaceError {
+        PlaceError::Failed(format!("failed {what} ({}): {error}", self.name()))
+    }
+
+    /// Pods and claims with a label, each with the path at which it is. A cluster without agent-sandbox has no claims.
+    async fn with_label(&self, label: &str) -> Result<Vec<(String, Value)>, ClusterError> {
+        let selector = format!("testudo.gateway%3D{},{label}", self.key.tag("gateway", ""));
+        let mut found = Vec::new();
+        for kind in [self.claims().await?, self.pods().await?] {
+            let list = self.cluster.find(&format!("{kind}?labelSelector={selector}")).await?;
+            let items = list.as_ref().and_then(|list| list["items"].as_array()).into_iter().flatten();
+            found.extend(
+                items.filter_map(|item| Some((format!("{kind}/{}", item["metadata"]["name"].as_str()?), item.clone()))),
+            );
+        }
+        Ok(found)
+    }
+
+    async fn place(&self, id: &str) -> Result<Option<(String, Value)>, ClusterError> {
+        Ok(self.with_label(&format!("testudo.place%3D{id}")).await?.into_iter().next())
+    }
+
+    /// The path and the body with which a place is made.
+    async fn order(&self, labels: &Labels) -> Result<(String, Value), PlaceError> {
+        let failed = |error: ClusterError| self.failed("to look for the template", &error);
+        let (namespace, name) = (self.namespace().await.map_err(failed)?, self.template());
+        let pool = format!("{EXTENSIONS}/namespaces/{namespace}/sandboxwarmpools/{name}");
+        if self.cluster.find(&pool).await.map_err(failed)?.is_some() {
+            if self.settings.pool_token.is_none() {
+                let missing =
+                    "the servers of a SandboxWarmPool have a token in common, which place_token_file has to name";
+                return Err(PlaceError::Failed(missing.to_owned()));
+            }
+            return Ok((self.claims().await.map_err(failed)?, objects::claim(name, labels, self.settings.lifetime)));
+        }
+        let template =
+            self.cluster.find(&format!("/api/v1/namespaces/{namespace}/podtemplates/{name}")).await.map_err(failed)?;
+        let Some(template) = template else {
+            let missing =
+                format!("the namespace {namespace} has neither a SandboxWarmPool nor a PodTemplate named {name}");
+            return Err(PlaceError::Failed(missing));
+        };
+        let Some(program_image) = &self.settings.program_image else {
+            let missing =
+                "a pod from a PodTemplate needs program_image, the image from which testudo is copied into it";
+            return Err(PlaceError::Failed(missing.to_owned()));
+        };
+        let inside = Inside {
+            token: &self.token(&labels.place),
+            lease: self.settings.lease,
+            arguments: &self.settings.arguments,
+            environment: &self.settings.environment,
+            program_image,
+        };
+        let pod = objects::pod(&template["template"], labels, &inside).map_err(PlaceError::Failed)?;
+        Ok((self.pods().await.map_err(failed)?, pod))
+    }
+
+    /// Returns when the server in the pod answers the cluster's own probe.
+    async fn wait(&self, path: &str) -> Result<(), PlaceError> {
+        let begin = Instant::now();
+        loop {
+            let found = self.cluster.find(path).await.map_err(|error| self.failed("to look at the pod", &error))?;
+            let Some(object) = found else {
+                return Err(PlaceError::Failed(format!("{path} was deleted before it was ready")));
+            };
+            if let Presence::Gone(how) = objects::presence(&object) {
+                return Err(PlaceError::Failed(how));
+            }
+            if objects::is_ready(&object) {
+                return Ok(());
+            }
+            if let Some(why) = objects::stuck(&object) {
+                return Err(PlaceError::failed("the pod cannot start", why));
+            }
+            if begin.elapsed() > START {
+                let why = objects::progress(&object);
+                return Err(PlaceError::Failed(format!("{path} is not ready after {} s: {why}", START.as_secs())));
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// A claim names its sandbox, and the sandbox its pod, where that has another name.
+    async fn pod_name(&self, object: &Value) -> Result<String, ClusterError> {
+        let own = object["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(sandbox) = object["status"]["sandbox"]["name"].as_str() else { return Ok(own.to_owned()) };
+        let path = format!("{SANDBOXES}/namespaces/{}/sandboxes/{sandbox}", self.namespace().await?);
+        let found = self.cluster.find(&path).await?.unwrap_or_default();
+        let pod = found["metadata"]["annotations"]["agents.x-k8s.io/pod-name"].as_str();
+        Ok(pod.unwrap_or(sandbox).to_owned())
+    }
+}
+
+#[async_trait]
+impl Launcher for Kubernetes {
+    fn name(&self) -> String {
+        format!("kubernetes:{}", self.settings.template)
+    }
+
+    async fn make(&self, order: &Order) -> Result<String, PlaceError> {
+        let id = random_id().map_err(|error| PlaceError::failed("no random id", error))?;
+        let labels = Labels {
+            gateway: self.key.tag("gateway", ""),
+            kind: self.settings.kind.clone(),
+            place: id.clone(),
+            owner: order.owner.clone(),
+            slot: order.slot.clone(),
+            created: now(),
+        };
+        let (path, object) = self.order(&labels).await?;
+        self.cluster.create(&path, &object).await.map_err(|error| match error {
+            error if error.is(409) => PlaceError::Taken,
+            error => self.failed("to make a place", &error),
+        })?;
+        let path = format!("{path}/{}", labels.name());
+        if let Err(error) = self.wait(&path).await {
+            if let Err(left) = self.cluster.delete(&path).await {
+                tracing::warn!("{path} is left over: {left}");
+            }
+            return Err(error);
+        }
+        Ok(id)
+    }
+
+    async fn reach(&self, id: &str) -> io::Result<Box<dyn ByteStream>> {
+        let other = |error: ClusterError| io::Error::other(error.to_string());
+        let (_, object) =
+            self.place(id).await.map_err(other)?.ok_or_else(|| io::Error::other("there is no such place"))?;
+        if self.settings.reach == Reach::PortForward {
+            let pod = self.pod_name(&object).await.map_err(other)?;
+            return self.cluster.port_forward(self.namespace().await.map_err(other)?, &pod, PORT).await;
+        }
+        let address = objects::address(&object).map_err(io::Error::other)?;
+        let stream = timeout(CONNECT, TcpStream::connect((address, PORT))).await??;
+        stream.set_nodelay(true)?;
+        Ok(Box::new(stream))
+    }
+
+    fn token(&self, id: &str) -> String {
+        self.settings.pool_token.clone().unwrap_or_else(|| self.key.token_of_place(id))
+    }
+
+    async fn presence(&self, id: &str) -> Presence {
+        match timeout(LOOK, self.place(id)).await {
+            Ok(Ok(Some((_, object)))) => objects::presence(&object),
+            Ok(Ok(None)) => Presence::Gone("the cluster has no such pod or claim any more".to_owned()),
+            Ok(Err(error)) => Presence::Unknown(error.to_string()),
+            Err(_) => Presence::Unknown("the cluster does not answer".to_owned()),
+        }
+    }
+
+    async fn destroy(&self, id: &str) -> Result<(), PlaceError> {
+        let found = self.place(id).await.map_err(|error| self.failed("to find the place", &error))?;
+        let Some((path, _)) = found else { return Ok(()) };
+        self.cluster.delete(&path).await.map_err(|error| self.failed("to delete the place", &error))
+    }
+
+    async fn list(&self) -> Result<Vec<Listed>, PlaceError> {
+        let all = self.with_label(&format!("testudo.kind%3D{}", self.settings.kind)).await;
+        let all = all.map_err(|error| self.failed("to list places", &error))?;
+        Ok(all.iter().filter_map(|(_, object)| objects::listed(object)).collect())
+    }
+}

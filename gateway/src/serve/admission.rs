@@ -1,0 +1,159 @@
+//! Whether a place may be made now. Counts come from the engine, so replicas see each other's places; what this replica is
+//! making at the moment is added.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use super::settings::Limits;
+use crate::places::{Launcher, Listed, PlaceError, State};
+
+pub struct Admission {
+    limits: Limits,
+    state: Mutex<Ledger>,
+}
+
+struct Ledger {
+    /// How many creations are allowed at once now.
+    allowance: f64,
+    refilled: Instant,
+    /// Being made by this replica, per owner.
+    making: HashMap<String, usize>,
+    /// As the engine said last, and those that this replica has made since.
+    made: HashMap<String, String>,
+}
+
+#[derive(Debug, Error)]
+#[error("{reason}")]
+pub struct Refused {
+    pub reason: String,
+    pub retry_after: Duration,
+}
+
+/// Counts as a place until it is dropped.
+pub struct Reservation {
+    admission: Arc<Admission>,
+    owner: String,
+}
+
+/// A place may end at any time; a client that is refused for want of one should ask again soon.
+const SOON: Duration = Duration::from_secs(5);
+
+impl Admission {
+    pub fn new(limits: Limits) -> Arc<Self> {
+        let allowance = limits.creates_per_second.max(1.0);
+        let ledger = Ledger { allowance, refilled: Instant::now(), making: HashMap::new(), made: HashMap::new() };
+        Arc::new(Self { limits, state: Mutex::new(ledger) })
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn reserve(self: &Arc<Self>, owner: &str) -> Result<Reservation, Refused> {
+        let mut ledger = self.ledger();
+        let of_owner = ledger.made.values().filter(|one| *one == owner).count();
+        let making = ledger.making.get(owner).copied().unwrap_or(0);
+        if of_owner + making >= self.limits.per_owner {
+            return Err(full(&format!("you have {} places, as many as one owner may have", self.limits.per_owner)));
+        }
+        if ledger.made.len() + ledger.making.values().sum::<usize>() >= self.limits.total {
+            return Err(full("all places are taken"));
+        }
+        let passed = ledger.refilled.elapsed().as_secs_f64();
+        let rate = self.limits.creates_per_second;
+        ledger.allowance = (ledger.allowance + passed * rate).min(rate.max(1.0));
+        ledger.refilled = Instant::now();
+        if ledger.allowance < 1.0 {
+            let retry_after = Duration::from_secs_f64(((1.0 - ledger.allowance) / rate).max(1.0));
+            return Err(Refused { reason: format!("more than {rate} places a second were asked for"), retry_after });
+        }
+        ledger.allowance -= 1.0;
+        *ledger.making.entry(owner.to_owned()).or_default() += 1;
+        Ok(Reservation { admission: self.clone(), owner: owner.to_owned() })
+    }
+
+    /// What the engine says. `all` are the places of all kinds.
+    pub fn refresh(&self, all: &[Listed]) {
+        let living = all.iter().filter(|one| !matches!(one.state, State::Ended { .. }));
+        let made = living.filter_map(|one| Some((one.id.clone(), one.owner.clone()?))).collect();
+        self.ledger().made = made;
+    }
+
+    pub fn forget(&self, id: &str) {
+        self.ledger().made.remove(id);
+    }
+
+    /// Another replica may have made places at the same moment. Those that came first stay: every replica sorts the same
+    /// list in the same way, so the limit holds for all of them together.
+    pub async fn confirm(&self, launcher: &dyn Launcher, id: &str, owner: &str) -> Result<(), AdmitError> {
+        self.ledger().made.insert(id.to_owned(), owner.to_owned());
+        let mut all = launcher.list().await?;
+        all.retain(|one| one.owner.is_some() && !matches!(one.state, State::Ended { .. }));
+        all.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        let own = all.iter().filter(|one| one.owner.as_deref() == Some(owner)).position(|one| one.id == id);
+        let total = all.iter().position(|one| one.id == id);
+        let fits = own.is_none_or(|at| at < self.limits.per_owner) && total.is_none_or(|at| at < self.limits.total);
+        if fits {
+            return Ok(());
+        }
+        self.forget(id);
+        launcher.destroy(id).await?;
+        Err(AdmitError::Refused(full("another gateway made the last place at the same moment")))
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum AdmitError {
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+}
+
+fn full(reason: &str) -> Refused {
+    Refused { reason: reason.to_owned(), retry_after: SOON }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut ledger = self.admission.ledger();
+        if let Some(count) = ledger.making.get_mut(&self.owner) {
+            *count -= 1;
+            if *count == 0 {
+                ledger.making.remove(&self.owner);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn admission(total: usize, per_owner: usize, creates_per_second: f64) -> Arc<Admission> {
+        Admission::new(Limits { total, per_owner, creates_per_second, ..Limits::default() })
+    }
+
+    #[test]
+    fn an_owner_gets_as_many_as_one_may_have_and_the_rest_is_for_others() {
+        let admission = admission(3, 2, 1000.0);
+        let _first = admission.reserve("a").unwrap();
+        let second = admission.reserve("a").unwrap();
+        assert!(admission.reserve("a").is_err());
+        let _third = admission.reserve("b").unwrap();
+        assert!(admission.reserve("c").is_err(), "all three are taken");
+        drop(second);
+        assert!(admission.reserve("a").is_ok(), "a place that was not made in the end is free again");
+    }
+
+    #[test]
+    fn a_burst_is_as_large_as_the_rate() {
+        let admission = admission(100, 100, 5.0);
+        let made = (0..50).filter_map(|_| admission.reserve("a").ok()).collect::<Vec<_>>();
+        assert!((5..8).contains(&made.len()), "{}", made.len());
+        assert!(admission.reserve("a").err().unwrap().retry_after >= Duration::from_secs(1));
+    }
+}

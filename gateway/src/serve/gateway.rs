@@ -1,0 +1,196 @@
+//! What all requests share: kinds of places, owners, the key, and the ways to places that were used before.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::admission::{Admission, AdmitError};
+use super::owners::Owners;
+use super::settings::{Limits, Settings};
+use crate::key::{Key, random_id};
+use crate::link::Link;
+use crate::places::{Launcher, Listed, Order, PlaceError, State};
+
+pub struct Gateway {
+    pub key: Key,
+    pub owners: Owners,
+    pub limits: Limits,
+    pub origins: Vec<String>,
+    pub kinds: Vec<PlaceKind>,
+    admission: Arc<Admission>,
+    /// Only to use connections again: every entry can be made anew from a handle.
+    links: Mutex<HashMap<(String, String), Arc<Link>>>,
+    /// The place of an owner's slot, found in the engine once.
+    slots: Mutex<HashMap<(String, String), String>>,
+    /// When this replica first saw that a place had ended.
+    ended: Mutex<HashMap<String, u64>>,
+}
+
+pub struct PlaceKind {
+    pub name: String,
+    pub launcher: Arc<dyn Launcher>,
+    /// Who may use it.
+    pub owners: Option<Vec<String>>,
+}
+
+/// The place of a client of the lifecycle without sessions.
+pub enum Slot {
+    There(Arc<Link>),
+    /// It has ended, and how. A new one is made when the client begins anew.
+    Ended(Arc<Link>, String),
+}
+
+impl Gateway {
+    pub fn new(settings: &Settings) -> anyhow::Result<Self> {
+        let key = Key::load(&settings.key_file)?;
+        let kinds = settings.place.iter().map(|place| {
+            let launcher = settings.launcher(place, &key)?;
+            Ok(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() })
+        });
+        Ok(Self {
+            owners: Owners::read(&settings.token_file)?,
+            limits: settings.limits.clone(),
+            origins: settings.allowed_origins.clone(),
+            kinds: kinds.collect::<anyhow::Result<_>>()?,
+            admission: Admission::new(settings.limits.clone()),
+            links: Mutex::default(),
+            slots: Mutex::default(),
+            ended: Mutex::default(),
+            key,
+        })
+    }
+
+    pub fn kind(&self, name: &str) -> Option<&PlaceKind> {
+        self.kinds.iter().find(|kind| kind.name == name)
+    }
+
+    pub fn owner_tag(&self, owner: &str) -> String {
+        self.key.tag("owner", owner)
+    }
+
+    /// The way to a place that somebody made before.
+    pub fn link(&self, kind: &PlaceKind, id: &str) -> Arc<Link> {
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = links.entry((kind.name.clone(), id.to_owned()));
+        let patience = Duration::from_secs(self.limits.patience);
+        entry.or_insert_with(|| Link::new(kind.launcher.clone(), id.to_owned(), patience)).clone()
+    }
+
+    /// Makes a place for a session, if the owner may have one more.
+    pub async fn make(&self, kind: &PlaceKind, owner: &str) -> Result<Arc<Link>, AdmitError> {
+        let slot = random_id().map_err(|error| PlaceError::Failed(error.to_string()))?;
+        self.make_in(kind, &self.owner_tag(owner), slot).await
+    }
+
+    async fn make_in(&self, kind: &PlaceKind, owner: &str, slot: String) -> Result<Arc<Link>, AdmitError> {
+        if !kind.launcher.is_private() {
+            let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
+            return Ok(self.link(kind, &id));
+        }
+        let reservation = self.admission.reserve(owner)?;
+        let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
+        self.admission.confirm(&*kind.launcher, &id, owner).await?;
+        drop(reservation);
+        Ok(self.link(kind, &id))
+    }
+
+    /// The place of a client without a protocol session. It has one place per owner, kind and name, and the engine refuses
+    /// a second one with the same name, so that replicas agree. `anew` replaces a place that has ended.
+    pub async fn slot(&self, kind: &PlaceKind, owner: &str, name: &str, anew: bool) -> Result<Slot, AdmitError> {
+        let owner = self.owner_tag(owner);
+        let slot = self.key.tag("slot", &format!("{}\0{owner}\0{name}", kind.name));
+        let known =
+            self.slots.lock().unwrap_or_else(PoisonError::into_inner).get(&(owner.clone(), slot.clone())).cloned();
+        if let (Some(id), false) = (known, anew) {
+            return Ok(Slot::There(self.link(kind, &id)));
+        }
+        for _ in 0..3 {
+            let all = kind.launcher.list().await?;
+            let found = all.into_iter().find(|one| one.slot == slot && one.owner.as_ref() == Some(&owner));
+            let link = match found {
+                Some(Listed { id, state: State::Ended { how }, .. }) if !anew => {
+                    return Ok(Slot::Ended(self.link(kind, &id), how));
+                }
+                Some(Listed { id, state: State::Ended { .. }, .. }) => {
+                    kind.launcher.destroy(&id).await?;
+                    continue;
+                }
+                Some(Listed { id, state: State::Running, .. }) => self.link(kind, &id),
+                // Another replica is making it.
+                Some(_) => {
+                    tokio::time::sleep(Duration::from_millis(200)).await;
+                    continue;
+                }
+                None => match self.make_in(kind, &owner, slot.clone()).await {
+                    Err(AdmitError::Place(PlaceError::Taken)) => continue,
+                    made => made?,
+                },
+            };
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.insert((owner, slot), link.id.clone());
+            return Ok(Slot::There(link));
+        }
+        Err(PlaceError::Failed("the place is being made or removed by another gateway; try again".to_owned()).into())
+    }
+
+    /// Ends a place whose client has said that it is done.
+    pub async fn end(&self, kind: &PlaceKind, id: &str) -> Result<(), PlaceError> {
+        self.forget(kind, id);
+        kind.launcher.destroy(id).await
+    }
+
+    fn forget(&self, kind: &PlaceKind, id: &str) {
+        self.admission.forget(id);
+        self.links.lock().unwrap_or_else(PoisonError::into_inner).remove(&(kind.name.clone(), id.to_owned()));
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, known| known != id);
+    }
+
+    /// Looks after the places of all kinds: counts them, removes what has ended or was left half made, and makes places in
+    /// advance. Every replica does this; to remove a place twice does no harm.
+    pub async fn tend(&self, now: u64) {
+        let (mut all, mut complete) = (Vec::new(), true);
+        for kind in &self.kinds {
+            match kind.launcher.list().await {
+                Ok(found) => {
+                    self.reap(kind, &found, now).await;
+                    all.extend(found);
+                }
+                Err(error) => {
+                    complete = false;
+                    tracing::warn!("{error}");
+                }
+            }
+            if let Err(error) = kind.launcher.prepare().await {
+                tracing::warn!("{error}");
+            }
+        }
+        if complete {
+            self.admission.refresh(&all);
+        }
+    }
+
+    async fn reap(&self, kind: &PlaceKind, found: &[Listed], now: u64) {
+        for one in found {
+            let age = now.saturating_sub(one.created);
+            let is_over = match one.state {
+                State::Ended { .. } => {
+                    // The next request looks it up and hears how it ended.
+                    self.forget(kind, &one.id);
+                    let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+                    let since = *ended.entry(one.id.clone()).or_insert(now);
+                    now.saturating_sub(since) >= self.limits.remember
+                }
+                State::Unstarted => age > self.limits.unstarted,
+                State::Running => age > self.limits.session + self.limits.remember,
+            };
+            if !is_over {
+                continue;
+            }
+            match kind.launcher.destroy(&one.id).await {
+                Ok(()) => drop(self.ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&one.id)),
+                // It stays in the list and is removed the next time.
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
+    }
+}

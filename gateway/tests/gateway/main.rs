@@ -1,0 +1,12 @@
+//! The real gateway over the real wire, with real servers behind URLs on loopback. Containers and hosts are tested by
+//! `scripts/test-gateway`.
+
+mod at_most_once;
+mod fake_cluster;
+mod http_client;
+mod kubernetes;
+mod one_client;
+mod refusals;
+mod sessions;
+mod stdio_client;
+mod world;

@@ -1,0 +1,75 @@
+//! What a gateway refuses.
+
+use serde_json::json;
+
+use crate::http_client::{Client, exchange};
+use crate::world::World;
+
+#[test]
+fn nobody_comes_in_without_a_token_or_from_a_web_page() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateway = world.gateway(&[&server], "");
+    for token in ["", "Bearer", "Bearer wrong", "Basic alice-token", "alice-token"] {
+        let reply = exchange(&gateway.address, "POST", "/mcp", &[("authorization", token)], "{}").unwrap();
+        assert_eq!((reply.status, reply.body.as_str()), (401, r#"{"error":"unauthorized"}"#), "{token}");
+    }
+    let client = Client::new(&gateway.address, "alice-token");
+    assert_eq!(client.send("POST", "{}", &[("origin", "https://evil.example")]).unwrap().status, 403);
+    assert_eq!(exchange(&gateway.address, "GET", "/health", &[], "").unwrap().status, 200);
+}
+
+#[test]
+fn a_forged_expired_or_foreign_session_id_is_refused() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateway = world.gateway(&[&server], "session = 2");
+    let client = gateway.client("alice-token");
+    let own = client.session.clone().unwrap();
+    let asked = |session: &str, token: &str| {
+        let mut client = Client { session: Some(session.to_owned()), token: token.to_owned(), ..client.clone() };
+        client.request("tools/list", json!({})).status
+    };
+    assert_eq!(asked(&own, "alice-token"), 200);
+    assert_eq!(asked(&own, "bob-token"), 404, "another owner's");
+    assert_eq!(asked(&own[..own.len() - 2], "alice-token"), 404, "shortened");
+    assert_eq!(asked("", "alice-token"), 404);
+    let (head, rest) = own.split_once('.').unwrap();
+    assert_eq!(asked(&format!("{head}.A{rest}"), "alice-token"), 404, "changed");
+    // The place is a number in the list of the places file. An address cannot be named, not even by one who has the key.
+    let other = World::new();
+    let elsewhere = other.gateway(&[&server], "");
+    let foreign = elsewhere.client("alice-token").session.unwrap();
+    assert_eq!(asked(&foreign, "alice-token"), 404, "signed with another key");
+    crate::world::until("the session id to expire", || (asked(&own, "alice-token") == 404).then_some(()));
+}
+
+#[test]
+fn a_header_that_differs_from_the_message_is_refused() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateway = world.gateway(&[&server], "");
+    let client = gateway.client("alice-token");
+    let call = json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {
+        "name": "bash", "arguments": {"command": "touch ran"}, "_meta": {"testudo/callId": "0123456789abcdef"},
+    }});
+    let different = [("mcp-method", "tools/list"), ("mcp-name", "view"), ("testudo-call-id", "fedcba9876543210")];
+    for header in different {
+        let reply = client.post(&call, &[header]).unwrap();
+        assert_eq!(reply.status, 400, "{header:?}: {reply:?}");
+        assert_eq!(reply.message()["error"]["code"], -32020);
+    }
+    assert!(!world.path("project/ran").exists());
+}
+
+#[test]
+fn a_mistake_in_the_places_file_is_named() {
+    let world = World::new();
+    for (text, named) in [("listne = 1", "listne"), ("token_file = \"t\"", "key_file")] {
+        world.write("wrong.toml", text);
+        let mut command = world.command(std::path::Path::new(crate::world::GATEWAY));
+        let output = command.args(["serve", "--places"]).arg(world.path("wrong.toml")).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && errors.contains(named), "{errors}");
+    }
+}

@@ -1,0 +1,163 @@
+"""Many clients, each with a container of its own."""
+import random, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from mcp import Http, Refused, new_id, stdout, until
+
+
+def each_session_has_its_own_container_through_either_gateway(world):
+    places = world.docker_places("own", per_owner=10, creates_per_second=100)
+    one, two = world.serve(places), world.serve(places)
+    alice, bob = Http(one.address).begin(), Http(two.address, token="bob-token").begin()
+    alice.text("echo alice > /tmp/who || echo alice > $TMPDIR/who; export WHO=alice")
+    bob.text("export WHO=bob")
+    assert len(world.containers()) == 2
+    for client, name in ((alice, "alice"), (bob, "bob")):
+        client.address = two.address if client.address == one.address else one.address
+        assert client.text("echo $WHO") == name
+    alice.end()
+    assert len(world.containers()) == 1, "DELETE ends the place"
+    one.kill(), two.kill()
+    three = world.serve(places)
+    bob.address = three.address
+    assert bob.text("echo $WHO") == "bob", "a new gateway finds the place again"
+    bob.end()
+    assert world.containers() == []
+
+
+def a_client_without_sessions_keeps_its_place_and_hears_of_its_end(world):
+    places = world.docker_places("slot", per_owner=10, creates_per_second=100)
+    one, two = world.serve(places), world.serve(places)
+    from modern import Modern
+    client = Modern(one.address)
+    both = ThreadPoolExecutor(2)
+    list(both.map(lambda gateway: Modern(gateway.address).call("true"), (one, two)))
+    assert len(world.containers()) == 1, "two gateways at once made one place"
+    client.call("export WHO=alice")
+    client.address = two.address
+    assert client.text("echo $WHO") == "alice"
+    world.engine.docker("kill", *world.containers())
+    for gateway in (one, two, one):
+        client.address = gateway.address
+        answer = client.call("echo $WHO")
+        assert answer["isError"] and "is gone" in answer["content"][0]["text"], answer
+    client.discover()
+    assert client.text("echo \"<$WHO>\"") == "<>", "a client that begins anew gets a new place"
+    assert len(world.containers("--filter", "status=running")) == 1
+
+
+def of_200_creates_at_once_50_are_made(world):
+    places = world.docker_places("storm", per_owner=50, total=50, creates_per_second=1000)
+    gateways = [world.serve(places), world.serve(places)]
+    made, refused, other = [], [], []
+
+    def create(number):
+        try:
+            made.append(Http(gateways[number % 2].address).begin())
+        except Refused as error:
+            (refused if error.status == 429 and int(error.headers["retry-after"]) > 0 else other).append(error)
+
+    begin = time.monotonic()
+    with ThreadPoolExecutor(200) as pool:
+        list(pool.map(create, range(200)))
+    took = time.monotonic() - begin
+    running = world.containers("--filter", "status=running")
+    assert not other, other[0]
+    assert len(made) + len(refused) == 200
+    assert len(made) <= 50 and len(running) == len(made) == len(world.containers()), (len(made), len(world.containers()))
+    assert len(made) == 50, f"{len(made)} were made"
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda client: client.end(), made))
+    assert world.containers() == []
+    return f"50 made, 150 refused with 429 in {took:.0f} s through two gateways ({50 / took:.1f} creates/s)"
+
+
+def a_gateway_killed_while_it_creates_leaves_nothing_behind(world, times=100):
+    places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
+                                 idle=20, remember=0, unstarted=5)
+    ledger, kept = [], threading.Event()
+
+    def attend():
+        while not kept.is_set():
+            for client in list(ledger):
+                if client.address:
+                    try:
+                        client.call("true")
+                    except (ConnectionError, Refused):
+                        pass
+            kept.wait(2)
+
+    survivor = world.serve(places)
+    attending = threading.Thread(target=attend, daemon=True)
+    attending.start()
+    generator = random.Random(19)
+    for _ in range(times):
+        gateway = world.serve(places)
+        clients = [Http(gateway.address, timeout=30) for _ in range(2)]
+
+        def begin(client):
+            try:
+                client.begin()
+                client.address = survivor.address
+                if len(ledger) < 8:
+                    ledger.append(client)
+                else:
+                    client.end()
+            except (ConnectionError, Refused, KeyError):
+                pass
+
+        threads = [threading.Thread(target=begin, args=(client,)) for client in clients]
+        [thread.start() for thread in threads]
+        time.sleep(generator.uniform(0, 1.2))
+        gateway.kill()
+        [thread.join() for thread in threads]
+    expected = len(ledger)
+    until("engine objects to be those of the ledger", lambda: len(world.containers()) == expected, timeout=120)
+    assert all(client.text("echo here") == "here" for client in ledger)
+    directories = [entry for entry in (world.directory / "run/orphan").iterdir()]
+    kept.set()
+    attending.join()
+    return f"{times} kills; {expected} containers known to clients, {expected} in the engine ({len(directories)} directories)"
+
+
+def a_rolling_restart_loses_no_call(world):
+    places = world.docker_places("rolling", per_owner=50, creates_per_second=100, drain=60)
+    gateways = [world.serve(places), world.serve(places)]
+    stop, failures, calls = threading.Event(), [], []
+
+    def work(number):
+        client = Http(gateways[number % 2].address).begin()
+        count = 0
+        while not stop.is_set():
+            count += 1
+            call = new_id()
+            for attempt in range(40):
+                client.address = gateways[(number + attempt) % 2].address
+                try:
+                    result = client.call(f"echo {count} >> $TMPDIR/ledger; echo {count}", call_id=call)
+                    break
+                except ConnectionError:
+                    time.sleep(0.1)
+            else:
+                return failures.append("no gateway")
+            if result.get("isError") or stdout(result) != str(count):
+                return failures.append(result)
+        ran = client.text("cat $TMPDIR/ledger").split()
+        if ran != [str(one) for one in range(1, count + 1)]:
+            failures.append(f"ran {ran}")
+        calls.append(count)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    [worker.start() for worker in workers]
+    for round_number in range(6):
+        time.sleep(1.5)
+        old, gateways[round_number % 2] = gateways[round_number % 2], world.serve(places)
+        assert old.terminate() == 0
+    stop.set()
+    [worker.join() for worker in workers]
+    assert not failures, failures[0]
+    return f"6 restarts under load, {sum(calls)} calls, each ran exactly once"
+
+
+TESTS = [each_session_has_its_own_container_through_either_gateway,
+         a_client_without_sessions_keeps_its_place_and_hears_of_its_end, of_200_creates_at_once_50_are_made,
+         a_rolling_restart_loses_no_call, a_gateway_killed_while_it_creates_leaves_nothing_behind]
