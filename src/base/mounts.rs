@@ -22,8 +22,8 @@ use super::locks::LockExt;
 /// File systems that ask no other machine and no other process. An unknown one is asked before it is touched, which costs
 /// a little time and is always right.
 const LOCAL: &str = "autofs bcachefs binfmt_misc bpf btrfs cgroup cgroup2 configfs debugfs devpts devtmpfs efivarfs erofs \
-                     exfat ext2 ext3 ext4 f2fs hugetlbfs iso9660 mqueue nsfs overlay proc pstore ramfs securityfs \
-                     squashfs sysfs tmpfs vfat xfs";
+                     exfat ext2 ext3 ext4 f2fs fusectl hugetlbfs iso9660 mqueue nsfs overlay proc pstore ramfs securityfs \
+                     squashfs sysfs tmpfs tracefs vfat xfs";
 
 /// How long a file system may take to answer.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -113,7 +113,7 @@ fn configuration(config: &Config) -> String {
 
 fn enforcement(server: &Server, found: &Enforcement) -> String {
     let config = &server.config();
-    let mut text = row("sandbox", &sandbox_in_words(config, Some(found)));
+    let mut text = row("sandbox", &sandbox_in_words(config, Some(found.into())));
     text.push_str(&row("home", &home(config, found)));
     text.push_str(&row("landlock", &landlock()));
     for finding in &found.findings {

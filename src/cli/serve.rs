@@ -56,9 +56,9 @@ fn control(server: &Arc<Server>) -> Option<Control> {
 async fn start(config: Config, source: Source, work: Option<Work>) -> anyhow::Result<Arc<Server>> {
     let server = super::server(config, work)?;
     server.follow(source);
-    let found = server.self_test().await;
-    super::refuse_weak_draft(&server, &found)?;
-    server.record_start();
+    if let Some(found) = server.start().await {
+        super::refuse_weak_draft(&server, &found)?;
+    }
     let (config, gate) = (server.config(), server.gate());
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),

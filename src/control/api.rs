@@ -168,7 +168,7 @@ pub fn state(server: &Server, viewer: &Viewer) -> State {
             transport: format!("{:?}", config.transport).to_ascii_lowercase(),
             project: server.workplace(&[]).project_dir.display().to_string(),
             sandbox: config.sandbox.mode.to_string(),
-            sandbox_words: sandbox_in_words(&config, found.as_deref()),
+            sandbox_words: sandbox_in_words(&config, found.as_deref().map(Into::into)),
             level: found.as_ref().map(|found| found.level.to_string()),
             policy: server.gate().policy().lines(),
             configuration_refused: server.configuration_refused(),

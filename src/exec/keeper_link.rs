@@ -202,6 +202,15 @@ impl KeeperLink {
         self.order(GuardRequest::Protect, &encoded).await
     }
 
+    /// For a keeper that has run nothing yet: as if it had been made with these paths protected.
+    pub async fn protect_from_the_start(&mut self, paths: Vec<PathBuf>) -> Result<(), KeeperError> {
+        if self.profile.level == Level::Full && !paths.is_empty() {
+            self.protect(&paths).await?;
+        }
+        Arc::make_mut(&mut self.profile).protected = paths;
+        Ok(())
+    }
+
     /// Why the home is not private although it was to be.
     pub fn home_shortfall(&self) -> Option<&str> {
         self.home_shortfall.as_deref()

@@ -35,6 +35,8 @@ pub struct Life {
     pub exited: Option<Exited>,
     /// No process of the tree is left, or its reaper is gone and with it the tree.
     pub gone: bool,
+    /// The kernel has closed the files of the command, and released its locks.
+    closed: bool,
     /// When the reaper went without a word. The keeper ends what it left, and that takes a moment.
     lost: Option<Instant>,
     /// How often the reaper has answered [`Order::AskInputAwaited`], and its newest answer.
@@ -47,6 +49,8 @@ pub struct Exited {
     pub status: ExitStatus,
     /// Descendants that were still running when the command itself ended.
     pub running: Vec<i32>,
+    /// Certainly nothing of its tree was left, so that nothing more can come out of its pipes.
+    pub alone: bool,
 }
 
 /// Time between TERM and KILL.
@@ -75,6 +79,17 @@ impl Process {
 
     pub fn is_gone(&self) -> bool {
         self.life.borrow().gone
+    }
+
+    /// If the command has ended, waits until its files are closed. The next command may want a lock that it held.
+    pub async fn closed(&self) {
+        if self.life.borrow().exited.is_some() {
+            let _ = self.life.clone().wait_for(|life| life.closed).await;
+        }
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.life.borrow().closed
     }
 
     /// Whether a process of the tree may still do something. A command can kill its reaper and live on for a moment.
@@ -174,11 +189,12 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
             () = life.closed() => return,
         };
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Exited { status, running, alone }) => life.send_modify(|life| {
-                life.exited = Some(Exited { status, running });
+            Ok(ReaperEvent::Exited { status, running, alone, closed }) => life.send_modify(|life| {
+                life.exited = Some(Exited { status, running, alone });
                 life.gone = alone;
+                life.closed = closed;
             }),
-            Ok(ReaperEvent::Gone) => life.send_modify(|life| life.gone = true),
+            Ok(ReaperEvent::Gone) => life.send_modify(|life| (life.gone, life.closed) = (true, true)),
             Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
                 life.answers += 1;
                 life.input_wait = sleeps;
@@ -190,7 +206,7 @@ async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
                 }
                 life.send_modify(|life| {
                     life.lost = (!life.gone).then(Instant::now);
-                    life.gone = true;
+                    (life.gone, life.closed) = (true, true);
                 });
                 return;
             }

@@ -94,7 +94,11 @@ impl Running {
         };
         match exited {
             Some(exited) => {
-                self.streams.drain().await;
+                if exited.alone {
+                    self.streams.complete().await
+                } else {
+                    self.streams.drain().await
+                }
                 self.exited(exited).await
             }
             None => Ending::Lost,
@@ -135,6 +139,16 @@ impl Streams {
                 let out = last(stdout);
                 if out.is_empty() { last(stderr) } else { out }
             }
+        }
+    }
+
+    /// Reads what was written before the end of the last process that could write.
+    async fn complete(&self) {
+        match self {
+            Self::Pipes { stdout, stderr } => {
+                tokio::join!(stdout.complete(), stderr.complete());
+            }
+            Self::Terminal { raw, .. } => raw.complete().await,
         }
     }
 

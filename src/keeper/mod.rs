@@ -14,6 +14,7 @@
 //! 4. A *reaper* ([`reaper`]) starts one command and is its sub-reaper: every orphan of the command becomes the reaper's
 //!    child, so the kernel itself tracks which processes belong to the command. The server talks to each reaper over a
 //!    socket of its own. A reaper decides nothing: the server times how long a command may take, the reaper obeys.
+//!    [`last_moment`] learns how the command ended before the kernel has freed its memory.
 //!
 //! At the levels without a pid namespace, a *witness* ([`witness`]) is the guard's parent. It cleans up when all of the above
 //! were killed at once.
@@ -28,6 +29,7 @@ mod home_mount;
 mod in_child;
 mod input_wait;
 mod keeper;
+mod last_moment;
 mod left_segments;
 mod memory;
 mod packets;

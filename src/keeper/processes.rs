@@ -45,8 +45,16 @@ pub fn wait_any() -> Waited {
         0 => Waited::NoneYet,
         -1 => Waited::NoChildren,
         pid if libc::WIFSTOPPED(status) => Waited::Stopped { pid },
-        pid if libc::WIFSIGNALED(status) => Waited::Ended { pid, status: ExitStatus::Signal(libc::WTERMSIG(status)) },
-        pid => Waited::Ended { pid, status: ExitStatus::Code(libc::WEXITSTATUS(status)) },
+        pid => Waited::Ended { pid, status: exit_status(status) },
+    }
+}
+
+/// From the number that `waitpid` returns for a process that has ended.
+pub fn exit_status(status: i32) -> ExitStatus {
+    if libc::WIFSIGNALED(status) {
+        ExitStatus::Signal(libc::WTERMSIG(status))
+    } else {
+        ExitStatus::Code(libc::WEXITSTATUS(status))
     }
 }
 

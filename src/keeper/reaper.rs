@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::event::PollFlags;
 
 use super::input_wait::InputFile;
+use super::last_moment::{ABOUT_TO_EXIT, LastMoment};
 use super::processes::{self, Waited};
 use super::protocol::{Order, ReaperEvent, Start, StartDescriptors, Step};
 use super::spawn::{self, Placement};
@@ -17,7 +18,9 @@ use super::{descendants, descriptors, packets, pty, signals};
 pub fn main(descriptors: StartDescriptors) -> ! {
     processes::set_name(c"testudo-reaper");
     processes::become_sub_reaper();
-    let Ok(signals) = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM]) else { processes::exit(0) };
+    let Ok(signals) = signals::signal_descriptor(&[libc::SIGCHLD, libc::SIGTERM, ABOUT_TO_EXIT]) else {
+        processes::exit(0)
+    };
     let StartDescriptors { description, control, standard, extra } = descriptors;
     let started = start(description, &standard, &extra);
     // If the reaper kept the writing end of a pipe open, the pipe's reader would never see the end.
@@ -79,20 +82,31 @@ fn read(mut description: std::fs::File) -> io::Result<Start> {
 }
 
 fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<InputFile>) {
-    let (mut ending, mut told) = (false, false);
+    let last_moment = LastMoment::of(command);
+    let (mut ending, mut told, mut reported) = (false, false, false);
     loop {
         let sources = [(signals.as_fd(), PollFlags::IN), (control.as_fd(), PollFlags::IN)];
         // Once it has to end the tree, the reaper takes no more orders. It comes back every 2 ms for processes that were
         // forked while it killed.
         let ready =
             if ending { descriptors::wait_for(&sources[..1], Some(2)) } else { descriptors::wait_for(&sources, None) };
-        while signals::next_signal(signals).is_some() {}
+        let mut about_to_exit = false;
+        while let Some((signal, sender)) = signals::next_signal(signals) {
+            about_to_exit |= signal == ABOUT_TO_EXIT && sender == command.cast_unsigned();
+        }
+        if about_to_exit
+            && !reported
+            && let Some(status) = last_moment.as_ref().and_then(LastMoment::wait)
+        {
+            reported = true;
+            report(control, &ReaperEvent::Exited { status, running: Vec::new(), alone: true, closed: false });
+        }
         loop {
             match processes::wait_any() {
-                Waited::Ended { pid, status } if pid == command => {
+                Waited::Ended { pid, status } if pid == command && !reported => {
                     let (running, alone) = living_after_exit();
                     told = alone;
-                    report(control, &ReaperEvent::Exited { status, running, alone });
+                    report(control, &ReaperEvent::Exited { status, running, alone, closed: true });
                 }
                 Waited::Ended { .. } | Waited::Stopped { .. } => {}
                 Waited::NoneYet => break,

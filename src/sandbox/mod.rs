@@ -6,7 +6,7 @@
 //! 3. The keeper restricts itself once, before it starts a command. [`mod@restrict`] is the list of the steps: [`limits`],
 //!    [`mounts`], [`capabilities`], [`landlock`], [`seccomp`]. When a step fails, the keeper reports it and exits.
 //! 4. [`supervise`] does for commands what a filter cannot judge, such as connecting to a Unix socket.
-//! 5. [`support`] tests from inside whether the promises hold.
+//! 5. [`support`] tests from inside whether the promises hold, and [`earlier_level`] remembers what was found.
 //!
 //! `docs/sandbox.md` lists the promises, and the gaps of each level.
 
@@ -15,6 +15,7 @@ mod capabilities;
 pub mod cgroup;
 pub mod cleaning;
 pub mod draft;
+mod earlier_level;
 pub mod explain;
 mod failure;
 pub mod home;
@@ -37,6 +38,7 @@ pub use self::landlock::{
     keep_abstract_sockets_inside, shortcoming as landlock_shortcoming, version as landlock_version,
 };
 pub use self::mounts::{build as build_file_system, prepare_covers, put_up, read_only};
+pub use earlier_level::{EarlierLevel, Tested};
 pub use failure::{Doing, Failure};
 pub use profile::{Network, Profile};
 pub use restrict::{Restricted, restrict, restrict_supervisor};

@@ -126,7 +126,7 @@ impl Basis {
         if let Some(reason) = &found.home_shortfall {
             self.profiles.homes().abandon(reason).await;
         }
-        self.spare.end();
+        self.spare.furnish(own);
         // The level may still rise. What a session needs to know then is looked up when its keeper is made.
         if found.is_final() {
             self.names.prepare(scope, found.level);

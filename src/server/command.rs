@@ -102,6 +102,10 @@ impl Context {
             Some(running) => running,
             None => self.start(command, listener.clone()).await?,
         };
+        if command.session.waiting_shells().hurry() {
+            self.prepare_waiting_shells(command, command.state);
+            command.session.waiting_shells().hurry();
+        }
         let mut tracked = self.track(command, &running);
         let sink = || self.progress.clone();
         let first = limit.answer_within.unwrap_or(limit.time).min(limit.time);
@@ -120,14 +124,14 @@ impl Context {
             if let Ok(place) = command.session.tasks().reserve() {
                 let finished =
                     self.go_on(place, (running, tracked), first, (limit.then == AtLimit::End).then_some(rest));
-                self.prepare_waiting_shell(command);
+                self.prepare_next(command);
                 return Ok(finished);
             }
             // There is no room for one more task. A late answer is better than a command that is ended early.
             ending = progress.while_running(sink(), running.finish(Some(rest), &self.cancel)).await;
         }
         let finished = self.finished(command, (running, tracked), ending, limit).await;
-        self.prepare_waiting_shell(command);
+        self.prepare_next(command);
         finished
     }
 
@@ -272,13 +276,13 @@ impl Context {
         listener: Option<exec::output::OutputListener>,
     ) -> Option<Running> {
         let (What::Text(permitted), Stdin::Empty) = (command.what, command.stdin) else { return None };
-        if command.has_grants() {
+        if command.has_grants() || !WaitingShell::suits(&permitted.command) {
             return None;
         }
         let ready = in_time(async {
             let keeper = command.keeper().await?;
             let shell = command.session.waiting_shells().take(command.state).await;
-            let Some(shell) = shell.filter(|shell| shell.fits(permitted, command.state, &keeper)) else {
+            let Some(shell) = shell.filter(|shell| shell.fits(command.state, &keeper)) else {
                 return Ok(None);
             };
             Ok(Some((shell, command.session.names().command_starts().await)))
@@ -291,18 +295,24 @@ impl Context {
 
     /// Starts the next shell while the agent reads the answer. The next command most likely starts where this one ended,
     /// or, where nothing persists, where this one started.
-    fn prepare_waiting_shell(&self, command: &Command<'_>) {
+    fn prepare_next(&self, command: &Command<'_>) {
+        let state = if command.moves_session { &command.session.state() } else { command.state };
+        self.prepare_waiting_shells(command, state);
+    }
+
+    fn prepare_waiting_shells(&self, command: &Command<'_>, state: &ShellState) {
         if matches!(command.what, What::Words(_)) {
             return;
         }
-        let state = if command.moves_session { command.session.state() } else { command.state.clone() };
-        let (server, session, next) = (self.server.clone(), command.session.clone(), state.clone());
-        command.session.waiting_shells().prepare(state, async move {
-            if !answers(&next.cwd).await {
-                return None;
+        command.session.waiting_shells().prepare(state, |state| {
+            let (server, session) = (self.server.clone(), command.session.clone());
+            async move {
+                if !answers(&state.cwd).await {
+                    return None;
+                }
+                let keeper = session.keeper().await.ok()?;
+                WaitingShell::start(&server.place(&session, &keeper, &state), &keeper).await.ok().flatten()
             }
-            let keeper = session.keeper().await.ok()?;
-            WaitingShell::start(&server.place(&session, &keeper, &next), &keeper).await.ok().flatten()
         });
     }
 

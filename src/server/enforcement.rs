@@ -5,7 +5,7 @@ use super::profiles::Plan;
 use crate::exec::{KeeperError, KeeperLink};
 use crate::sandbox::home::{Home, State};
 use crate::sandbox::support::Finding;
-use crate::sandbox::{Level, obstacles};
+use crate::sandbox::{Level, Tested, obstacles};
 
 #[derive(Clone, Debug, Default)]
 pub struct Enforcement {
@@ -81,6 +81,12 @@ impl Enforcement {
             Level::Landlock => tracing::warn!(level = "landlock", reasons, "the sandbox is weaker than it could be"),
             Level::None => tracing::error!(level = "none", reasons, "the sandbox does not hold on this machine"),
         }
+    }
+}
+
+impl From<&Enforcement> for Tested {
+    fn from(found: &Enforcement) -> Self {
+        Self { level: found.level, private_home: found.has_private_home() }
     }
 }
 

@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-use super::{Enforcement, Workplace};
+use super::Workplace;
 use crate::config::{Config, Directories};
 use crate::network::Mode;
-use crate::sandbox;
+use crate::sandbox::{self, Tested};
 
 /// What every agent is told at the start. Clients cut it at 2,048 characters.
-pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>) -> String {
+pub fn text(config: &Config, workplace: &Workplace, found: Option<Tested>) -> String {
     let project = project(&config.directories, workplace);
     let scope = if workplace.directories.is_empty() {
         "only the session's temporary directory, because the server was started in / or in the home directory: the user \
@@ -34,12 +34,12 @@ pub fn text(config: &Config, workplace: &Workplace, found: Option<&Enforcement>)
 const DRAFT: &str = "This is a draft: the user's own files stay as they are until the user runs `testudo apply`.\n";
 
 /// What is enforced, for agents and people.
-pub fn sandbox_in_words(config: &Config, found: Option<&Enforcement>) -> String {
+pub fn sandbox_in_words(config: &Config, found: Option<Tested>) -> String {
     let (settings, network) = (&config.sandbox, network(config));
     let writes = match settings.mode {
         sandbox::Mode::Off => return format!("off, network {network}: commands run with the server's own rights"),
         sandbox::Mode::ReadOnly => "commands can write their temporary directory only",
-        sandbox::Mode::WorkspaceWrite if found.is_some_and(Enforcement::has_private_home) => {
+        sandbox::Mode::WorkspaceWrite if found.is_some_and(|found| found.private_home) => {
             "commands can write the scope, their temporary directory and a home of their own (the real home stays as it \
              is), but no git hooks or agent and editor configuration"
         }

@@ -51,6 +51,7 @@ impl NameWatch {
     /// A command is about to start, and counts as running as long as the returned value lives.
     pub async fn command_starts(&self) -> Starting<'_> {
         let starting = self.running.start();
+        self.running.closed().await;
         for watch in self.scopes() {
             watch.command_starts().await;
         }

@@ -1,5 +1,6 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::base::locks::LockExt;
 use crate::exec::Process;
@@ -10,6 +11,9 @@ pub struct RunningCommands {
     processes: Mutex<Vec<Process>>,
     starting: AtomicUsize,
 }
+
+/// The kernel closes files within a millisecond, unless their file system does not answer.
+const LONGEST_CLOSE: Duration = Duration::from_secs(1);
 
 /// A command that is about to start. It counts as running.
 #[derive(Debug)]
@@ -24,12 +28,22 @@ impl RunningCommands {
     /// Keeps a handle on a process tree: dropping the last one would end it.
     pub fn keep(&self, process: Process) {
         let mut processes = self.processes.locked();
-        processes.retain(Process::may_live);
+        processes.retain(|process| process.may_live() || !process.is_closed());
         processes.push(process);
     }
 
     pub fn any(&self) -> bool {
         self.starting.load(Ordering::SeqCst) > 0 || self.processes.locked().iter().any(Process::may_live)
+    }
+
+    /// Waits until the kernel has closed the files of those that have ended.
+    pub async fn closed(&self) {
+        let ended = |process: &&Process| process.is_gone() && !process.is_closed();
+        let ended: Vec<Process> = self.processes.locked().iter().filter(ended).cloned().collect();
+        if !ended.is_empty() {
+            let closed = futures::future::join_all(ended.iter().map(Process::closed));
+            let _ = tokio::time::timeout(LONGEST_CLOSE, closed).await;
+        }
     }
 
     /// Waits until none of those that run now runs any more.

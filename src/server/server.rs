@@ -19,6 +19,7 @@ use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
 use crate::network;
 use crate::records::Store;
+use crate::sandbox::{EarlierLevel, Tested};
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -36,8 +37,14 @@ pub struct Server {
     known_calls: KnownCalls,
     /// With `--draft`: the drafts that this server works on.
     work: Option<Arc<Work>>,
+    /// Held until the sandbox has been tested. Calls wait for it.
+    starting: Arc<tokio::sync::RwLock<()>>,
+    /// What the instructions say of the sandbox while it is tested.
+    announced: OnceLock<Tested>,
 }
 
+/// A self-test that has not stopped by then does not keep the server from its end.
+const LONGEST_TEST: Duration = Duration::from_secs(1);
 /// How long a shutdown waits for the records of calls that it has ended.
 const RECORDED_WITHIN: Duration = Duration::from_secs(1);
 
@@ -85,11 +92,14 @@ impl Server {
             questions: Arc::default(),
             known_calls,
             work: work.map(Arc::new),
+            starting: Arc::default(),
+            announced: OnceLock::new(),
         }))
     }
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
+        drop(self.starting.read().await);
         self.follow_configuration().await;
         let setup = self.setup();
         let Some(tool) = setup.tools.iter().find(|entry| entry.name == call.tool) else {
@@ -133,8 +143,41 @@ impl Server {
 
     pub fn instructions(&self) -> String {
         let setup = self.setup();
-        let found = setup.basis.profiles.enforcement_so_far();
-        instructions::text(&setup.config, &setup.basis.workplace(&[]), found.as_deref())
+        let found = setup.basis.profiles.enforcement_so_far().map(|found| Tested::from(&*found));
+        let found = found.or_else(|| self.announced.get().copied());
+        instructions::text(&setup.config, &setup.basis.workplace(&[]), found)
+    }
+
+    /// Tests the sandbox and writes the start into the audit log. If an earlier start has found a level, clients get their
+    /// instructions meanwhile, and only calls wait. Otherwise everybody does, because the instructions name the level.
+    pub async fn start(self: &Arc<Self>) -> Option<Arc<Enforcement>> {
+        let config = self.config();
+        let decisive = format!("{:?} {:?} {:?}", config.sandbox, config.network, config.directories);
+        let earlier = EarlierLevel::new(&config.state_dir, &decisive);
+        let recalled = earlier.recall().filter(|_| !config.draft);
+        let (server, held) = (self.clone(), self.starting.clone().write_owned().await);
+        let test = async move {
+            let found = server.self_test().await;
+            server.record_start();
+            drop(held);
+            earlier.remember(found.is_final().then(|| Tested::from(&*found)));
+            found
+        };
+        let Some(recalled) = recalled else { return Some(test.await) };
+        let _ = self.announced.set(recalled);
+        // On a thread of its own: it waits for the disk, and the first messages of the client do not wait for that.
+        let runtime = tokio::runtime::Handle::current();
+        tokio::task::spawn_blocking(move || runtime.block_on(test));
+        None
+    }
+
+    /// What a new session has to know, if the instructions named another level than the test has found since.
+    fn correction(&self, found: &Enforcement) -> Option<String> {
+        let announced = self.announced.get().filter(|announced| **announced != found.into())?;
+        Some(format!(
+            "the sandbox is at level {} since this start, not {} as the instructions say",
+            found.level, announced.level
+        ))
     }
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
@@ -280,8 +323,11 @@ impl Server {
         if self.work.is_some() {
             notes.add(DRAFT_NOTE.to_owned());
         }
-        let directory = Arc::new(self.directory.session());
         let setup = self.setup();
+        if let Some(correction) = self.enforcement().and_then(|found| self.correction(&found)) {
+            notes.add(correction);
+        }
+        let directory = setup.basis.spare.take_directory().unwrap_or_else(|| Arc::new(self.directory.session()));
         let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
         let network = &setup.basis.config.network;
         let hosts = (network.mode() == network::Mode::Hosts).then(|| Arc::new(Hosts::new(network)));
@@ -304,6 +350,7 @@ impl Server {
 
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
+        let _tested = tokio::time::timeout(LONGEST_TEST, self.starting.read()).await;
         self.clients.end_all().await;
         // Their commands have ended, so this takes no longer than to write the results down.
         let _ = tokio::time::timeout(RECORDED_WITHIN, self.calls_finished()).await;

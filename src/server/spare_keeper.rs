@@ -1,9 +1,9 @@
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::profiles::Plan;
 use crate::base::locks::LockExt;
-use crate::exec::{KeeperError, KeeperLink};
+use crate::exec::{KeeperError, KeeperLink, SessionDirectory};
 
 /// Pauses before further attempts, where no process can be started.
 const PAUSES: [Duration; 5] = [
@@ -26,26 +26,63 @@ async fn launch(plan: &Plan) -> Result<KeeperLink, KeeperError> {
     attempt().await
 }
 
-/// The keeper that the self-test made. The first session takes it if its profile is the same, which saves a launch.
+/// The keeper that the self-test made. The first session takes it with its temporary directory, which saves a launch.
 #[derive(Debug, Default)]
-pub struct SpareKeeper(Mutex<Option<KeeperLink>>);
+pub struct SpareKeeper(Arc<Mutex<Spare>>);
+
+#[derive(Debug, Default)]
+struct Spare {
+    keeper: Option<KeeperLink>,
+    directory: Option<Arc<SessionDirectory>>,
+}
+
+/// An idle server has no other processes after this.
+const KEPT: Duration = Duration::from_mins(5);
 
 impl SpareKeeper {
     pub fn put(&self, keeper: KeeperLink) {
-        *self.0.locked() = Some(keeper);
+        self.0.locked().keeper = Some(keeper);
+    }
+
+    /// The temporary directory that the spare one was made for.
+    pub fn furnish(&self, directory: SessionDirectory) {
+        let mut spare = self.0.locked();
+        if spare.keeper.is_none() {
+            return;
+        }
+        spare.directory = Some(Arc::new(directory));
+        let expiring = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            tokio::time::sleep(KEPT).await;
+            if let Some(spare) = expiring.upgrade() {
+                *spare.locked() = Spare::default();
+            }
+        });
+    }
+
+    /// For the first session. It gets the spare keeper when it runs its first command.
+    pub fn take_directory(&self) -> Option<Arc<SessionDirectory>> {
+        self.0.locked().directory.take()
     }
 
     /// The spare one if it lives and has that profile, else a new one.
-    pub async fn take_or_launch(&self, plan: Plan) -> Result<KeeperLink, KeeperError> {
-        let spare = self.0.locked().take();
-        match spare.filter(|spare| spare.was_made_for(&plan.profile) && !spare.is_dead()) {
-            Some(spare) => Ok(spare),
-            None => launch(&plan).await,
+    pub async fn take_or_launch(&self, mut plan: Plan) -> Result<KeeperLink, KeeperError> {
+        let spare = self.0.locked().keeper.take();
+        // The spare one is made before anybody knows what is protected, and secrets may have changed since. It is told now.
+        let protected = std::mem::take(&mut plan.profile.protected);
+        let fits = |spare: &KeeperLink| spare.was_made_for(&plan.profile) && !spare.is_dead();
+        if let Some(mut spare) = spare.filter(fits)
+            && matches!(spare.mask(&plan.masks).await, Ok(true))
+            && spare.protect_from_the_start(protected.clone()).await.is_ok()
+        {
+            return Ok(spare);
         }
+        plan.profile.protected = protected;
+        launch(&plan).await
     }
 
-    /// Ends it: an idle server has no other processes.
+    /// Ends it.
     pub fn end(&self) {
-        self.0.locked().take();
+        *self.0.locked() = Spare::default();
     }
 }

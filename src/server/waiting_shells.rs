@@ -1,50 +1,104 @@
-//! The waiting shell of a session: started while the agent thinks, taken by the next command.
+//! The waiting shells of a session: started while the agent thinks, taken by the next commands.
+//!
+//! An agent that thinks between its calls needs one. A client that calls again at once, or several times at once, finds none
+//! ready, and from then on the session keeps one more each time, and starts the next ones while commands run.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::JoinHandle;
 
 use crate::base::locks::LockExt;
 use crate::exec::{ShellState, WaitingShell};
 
-/// At most one shell, ready or about to be.
+/// The answer of the last command goes out first.
+const PAUSE: Duration = Duration::from_millis(1);
+/// A session that has run nothing for so long gives its waiting shell up.
+const KEPT: Duration = Duration::from_mins(5);
+/// The same for shells beyond the first.
+const KEPT_BEYOND_ONE: Duration = Duration::from_secs(2);
+/// How many a session keeps.
+const MOST: usize = 8;
+/// The shells beyond the first of all sessions together.
+static BEYOND_ONE: Semaphore = Semaphore::const_new(16);
+
 #[derive(Clone, Debug, Default)]
-pub struct WaitingShells {
-    slot: Arc<Mutex<Option<Slot>>>,
-    count: Arc<AtomicU64>,
+pub struct WaitingShells(Arc<Mutex<Pool>>);
+
+#[derive(Debug)]
+struct Pool {
+    /// All of them were started with the same state.
+    slots: Vec<Slot>,
+    /// How many were used at once lately.
+    wanted: usize,
+    /// When a command last found none ready.
+    missed: Instant,
+    count: u64,
 }
 
 #[derive(Debug)]
 struct Slot {
     number: u64,
     /// The directory and the variables it was started with.
-    state: ShellState,
+    state: Arc<ShellState>,
     starting: JoinHandle<Option<WaitingShell>>,
     /// Ends the pause, for a command that comes before it is over.
     hurry: Arc<Notify>,
     /// Gives the shell up after a while.
     expiring: JoinHandle<()>,
+    _place: Option<SemaphorePermit<'static>>,
 }
 
-/// The answer of the last command goes out first.
-const PAUSE: Duration = Duration::from_millis(1);
-
-/// A session that has run nothing for so long gives its waiting shell up.
-const KEPT: Duration = Duration::from_mins(5);
+impl Default for Pool {
+    fn default() -> Self {
+        Self { slots: Vec::new(), wanted: 1, missed: Instant::now(), count: 0 }
+    }
+}
 
 impl WaitingShells {
-    /// Starts one for that state, unless there is one already.
-    pub fn prepare(&self, state: ShellState, start: impl Future<Output = Option<WaitingShell>> + Send + 'static) {
-        let mut slot = self.lock();
-        if slot.as_ref().is_some_and(|slot| slot.state == state) {
-            return;
+    /// Starts as many for that state as are wanted and not there yet, after a pause. Shells with another state are ended.
+    pub fn prepare<F>(&self, state: &ShellState, start: impl Fn(Arc<ShellState>) -> F)
+    where
+        F: Future<Output = Option<WaitingShell>> + Send + 'static,
+    {
+        let mut pool = self.lock();
+        pool.slots.retain(|slot| *slot.state == *state);
+        if pool.missed.elapsed() > KEPT_BEYOND_ONE {
+            pool.wanted = (pool.wanted - 1).max(1);
         }
-        let number = self.count.fetch_add(1, Ordering::Relaxed);
-        let hurry = Arc::new(Notify::new());
+        let shared = pool.slots.first().map_or_else(|| Arc::new(state.clone()), |slot| slot.state.clone());
+        while pool.slots.len() < pool.wanted {
+            let place = if pool.slots.is_empty() { None } else { BEYOND_ONE.try_acquire().ok() };
+            if !pool.slots.is_empty() && place.is_none() {
+                return;
+            }
+            let slot = self.slot(&mut pool.count, shared.clone(), place, start(shared.clone()));
+            pool.slots.push(slot);
+        }
+    }
+
+    /// A command has its shell and runs. If no other shell is ready, those that are to come start now and not after a pause.
+    /// Returns whether more have to be prepared.
+    pub fn hurry(&self) -> bool {
+        let pool = self.lock();
+        let in_demand = pool.wanted > 1 && !pool.slots.iter().any(|slot| slot.starting.is_finished());
+        if in_demand {
+            pool.slots.iter().for_each(|slot| slot.hurry.notify_one());
+        }
+        in_demand
+    }
+
+    fn slot(
+        &self,
+        count: &mut u64,
+        state: Arc<ShellState>,
+        place: Option<SemaphorePermit<'static>>,
+        start: impl Future<Output = Option<WaitingShell>> + Send + 'static,
+    ) -> Slot {
+        *count += 1;
+        let (number, hurry) = (*count, Arc::new(Notify::new()));
         let hurried = hurry.clone();
         let starting = tokio::spawn(async move {
             let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
@@ -52,26 +106,50 @@ impl WaitingShells {
         });
         let shells = self.clone();
         let expiring = tokio::spawn(async move {
-            tokio::time::sleep(KEPT).await;
-            shells.lock().take_if(|slot| slot.number == number);
+            tokio::time::sleep(KEPT_BEYOND_ONE).await;
+            if !shells.give_up(number, 1) {
+                tokio::time::sleep(KEPT).await;
+                shells.give_up(number, 0);
+            }
         });
-        *slot = Some(Slot { number, state, starting, hurry, expiring });
+        Slot { number, state, starting, hurry, expiring, _place: place }
     }
 
-    /// The shell that was started with that state, for one command.
+    /// Ends this shell, if more than so many are there.
+    fn give_up(&self, number: u64, beyond: usize) -> bool {
+        let mut pool = self.lock();
+        let ends = pool.slots.len() > beyond;
+        if ends {
+            pool.slots.retain(|slot| slot.number != number);
+            pool.wanted = pool.slots.len().max(1);
+        }
+        ends
+    }
+
+    /// A shell that was started with that state, for one command.
     pub async fn take(&self, state: &ShellState) -> Option<WaitingShell> {
-        let mut slot = self.lock().take_if(|slot| slot.state == *state)?;
+        let mut slot = {
+            let mut pool = self.lock();
+            let fits = |slot: &Slot| *slot.state == *state;
+            let ready = pool.slots.iter().position(|slot| fits(slot) && slot.starting.is_finished());
+            if ready.is_none() && pool.count > 0 {
+                pool.wanted = (pool.wanted + 1).min(MOST);
+                pool.missed = Instant::now();
+            }
+            let index = ready.or_else(|| pool.slots.iter().position(fits))?;
+            pool.slots.remove(index)
+        };
         slot.hurry.notify_one();
         (&mut slot.starting).await.ok().flatten()
     }
 
-    /// Ends it, ready or not.
+    /// Ends them, ready or not.
     pub fn end(&self) {
-        self.lock().take();
+        self.lock().slots.clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Slot>> {
-        self.slot.locked()
+    fn lock(&self) -> MutexGuard<'_, Pool> {
+        self.0.locked()
     }
 }
 

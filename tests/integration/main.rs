@@ -82,6 +82,7 @@ mod sandbox_work;
 mod scarce;
 mod scope;
 mod secrets;
+mod short_commands;
 mod stopped;
 mod str_replace;
 mod str_replace_cost;

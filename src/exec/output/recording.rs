@@ -196,12 +196,24 @@ impl Recording {
         }
     }
 
-    /// Waits until everything written so far is recorded, however long that takes on a busy machine. Then it waits until
-    /// the pipe is closed, has been silent for `quiet`, or `longest` is over.
-    pub async fn drained(&self, quiet: Duration, longest: Duration) {
-        let mut progress = self.progress.clone();
+    /// Waits until everything written so far is recorded, however long that takes on a busy machine.
+    async fn caught_up(&self) {
         let written = self.written();
-        let _ = progress.wait_for(|progress| progress.ended || progress.bytes >= written).await;
+        let _ = self.progress.clone().wait_for(|progress| progress.ended || progress.bytes >= written).await;
+    }
+
+    /// For a stream into which nobody can write any more: it ends with what was written so far, although the kernel may
+    /// close it a little later.
+    pub async fn complete(&self) {
+        self.caught_up().await;
+        self.get().view.finish();
+    }
+
+    /// Waits until everything written so far is recorded. Then it waits until the pipe is closed, has been silent for
+    /// `quiet`, or `longest` is over.
+    pub async fn drained(&self, quiet: Duration, longest: Duration) {
+        self.caught_up().await;
+        let mut progress = self.progress.clone();
         let silence = async {
             loop {
                 if progress.borrow_and_update().ended {

@@ -2,6 +2,7 @@
 //!
 //! bash gets its text unchanged with `-c`. It reads a prologue through `BASH_ENV` from a memory file. The prologue installs
 //! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets its own.
+//! Our trap ends with a signal to the reaper, which then looks for the exit status (`keeper/last_moment.rs`).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -172,7 +173,7 @@ __testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; bu
 trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
  local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{state}
 $h" EXIT; else builtin trap "$@"; fi; }}
-builtin trap '{{ __testudo_end; }} 2>/dev/null >&{state}' EXIT
+builtin trap '{{ __testudo_end; builtin kill -URG $PPID; }} 2>/dev/null >&{state}' EXIT
 {take_text}"#
     )
 }

@@ -59,13 +59,14 @@ impl WaitingShell {
         Ok(Some(Self { running, text, go, keeper: keeper.clone(), state: place.state.clone() }))
     }
 
-    /// Whether this text may run here instead of in a fresh shell.
-    pub fn fits(&self, permitted: &Permitted<RunCommand>, state: &ShellState, keeper: &Arc<KeeperLink>) -> bool {
-        Arc::ptr_eq(&self.keeper, keeper)
-            && self.state == *state
-            && !self.running.process.is_gone()
-            && permitted.command.len() <= LONGEST_TEXT
-            && !TELLTALES.iter().any(|word| permitted.command.contains(word))
+    /// Whether a text may run in a waiting shell instead of a fresh one.
+    pub fn suits(text: &str) -> bool {
+        text.len() <= LONGEST_TEXT && !TELLTALES.iter().any(|word| text.contains(word))
+    }
+
+    /// Whether a command that starts like this may run here.
+    pub fn fits(&self, state: &ShellState, keeper: &Arc<KeeperLink>) -> bool {
+        Arc::ptr_eq(&self.keeper, keeper) && self.state == *state && !self.running.process.is_gone()
     }
 
     /// Gives it its text. From here on it is a command like any other.

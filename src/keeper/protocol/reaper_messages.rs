@@ -7,9 +7,11 @@ pub enum ReaperEvent {
     Started { pid: i32, reaper: i32 },
     /// The command could not be started.
     Failed { step: Step, errno: i32 },
-    /// The command itself ended. These of its descendants still run; `alone` if it certainly has none any more.
-    Exited { status: ExitStatus, running: Vec<i32>, alone: bool },
-    /// The last descendant has ended, some time after the command. A reaper that was killed does not say so.
+    /// The command itself ended. These of its descendants still run; `alone` if it certainly has none any more. `closed` if
+    /// the kernel has closed its files: a command that is not can do nothing any more, but still holds its locks.
+    Exited { status: ExitStatus, running: Vec<i32>, alone: bool, closed: bool },
+    /// The last descendant has ended, some time after the command, or the command's files are closed. A reaper that was killed
+    /// does not say so.
     Gone,
     /// The answer to [`Order::AskInputAwaited`]: if some process waits for input, how often the waiting threads have gone to
     /// sleep so far. Two answers differ when they woke up in between.
@@ -67,12 +69,12 @@ impl ReaperEvent {
                 numbers(b'I', &[i32::from(sleeps.is_some()), sleeps.unwrap_or(0).cast_signed()]);
             }
             Self::Gone => numbers(b'G', &[]),
-            Self::Exited { status, running, alone } => {
+            Self::Exited { status, running, alone, closed } => {
                 let (kind, value) = match status {
                     ExitStatus::Code(code) => (0, *code),
                     ExitStatus::Signal(signal) => (1, *signal),
                 };
-                numbers(b'X', &[&[kind, value, i32::from(*alone)], running.as_slice()].concat());
+                numbers(b'X', &[&[kind, value, i32::from(*alone), i32::from(*closed)], running.as_slice()].concat());
             }
         }
         out
@@ -98,13 +100,14 @@ impl ReaperEvent {
             }
             b'G' => Ok(Self::Gone),
             b'X' => {
-                let (kind, value, alone) = (rest.number()?, rest.number()?, rest.number()? != 0);
+                let (kind, value) = (rest.number()?, rest.number()?);
+                let (alone, closed) = (rest.number()? != 0, rest.number()? != 0);
                 let status = if kind == 0 { ExitStatus::Code(value) } else { ExitStatus::Signal(value) };
                 let mut running = Vec::new();
                 while !rest.0.is_empty() {
                     running.push(rest.number()?);
                 }
-                Ok(Self::Exited { status, running, alone })
+                Ok(Self::Exited { status, running, alone, closed })
             }
             _ => Err(Malformed),
         }
@@ -144,8 +147,8 @@ mod tests {
             ReaperEvent::Started { pid: 7, reaper: 6 },
             ReaperEvent::Failed { step: Step::WorkingDirectory, errno: 2 },
             ReaperEvent::Gone,
-            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4], alone: false },
-            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![], alone: true },
+            ReaperEvent::Exited { status: ExitStatus::Signal(9), running: vec![3, 4], alone: false, closed: true },
+            ReaperEvent::Exited { status: ExitStatus::Code(0), running: vec![], alone: true, closed: false },
             ReaperEvent::Failed { step: Step::Terminal, errno: 2 },
             ReaperEvent::InputAwaited { sleeps: Some(u32::MAX) },
             ReaperEvent::InputAwaited { sleeps: None },

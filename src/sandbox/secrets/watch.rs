@@ -94,6 +94,11 @@ impl Watch {
         self.stamps.entry(path).or_insert_with_key(|path| Stamp::of(path));
     }
 
+    /// Whether one of the places it looks at lies on a file system that may stop answering.
+    pub fn may_hang(&self) -> bool {
+        mounts::any_may_hang() && self.stamps.keys().any(|path| mounts::may_hang(path))
+    }
+
     pub fn has_changed(&self) -> bool {
         self.stamps.iter().any(|(path, stamp)| Stamp::of(path) != *stamp)
     }
