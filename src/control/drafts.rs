@@ -79,7 +79,7 @@ async fn apply(
 ) -> Response {
     let (request, selection) = match read(&body) {
         Ok(read) => read,
-        Err(answer) => return answer,
+        Err(error) => return problem(StatusCode::BAD_REQUEST, error),
     };
     let found = move || {
         let Some((draft, sides)) = desk.find(&key)? else { return Ok(None) };
@@ -104,7 +104,7 @@ async fn discard(
 ) -> Response {
     let (request, selection) = match read(&body) {
         Ok(read) => read,
-        Err(answer) => return answer,
+        Err(error) => return problem(StatusCode::BAD_REQUEST, error),
     };
     let found = move || {
         let Some((draft, sides)) = desk.find(&key)? else { return Ok(None) };
@@ -173,14 +173,13 @@ fn discard_outside(draft: &Draft, sides: &Sides, request: &DecisionRequest) -> i
 }
 
 /// The request, and what it is about: everything, unless it names paths. A list without a single path is a mistake.
-fn read(body: &[u8]) -> Result<(DecisionRequest, Selection), Response> {
-    let wrong = |error: String| problem(StatusCode::BAD_REQUEST, error);
-    let request: DecisionRequest = serde_json::from_slice(body).map_err(|error| wrong(error.to_string()))?;
+fn read(body: &[u8]) -> Result<(DecisionRequest, Selection), String> {
+    let request: DecisionRequest = serde_json::from_slice(body).map_err(|error| error.to_string())?;
     let Some(paths) = &request.paths else { return Ok((request, Selection::default())) };
     let paths: Option<Vec<PathBuf>> = paths.iter().map(|path| path_of(path)).collect();
     match paths {
         Some(paths) if !paths.is_empty() => Ok((request, Selection::of(paths))),
-        _ => Err(wrong(NO_PATH.to_owned())),
+        _ => Err(NO_PATH.to_owned()),
     }
 }
 

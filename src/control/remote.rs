@@ -52,7 +52,7 @@ pub struct Events {
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// A person waits for these answers, and a draft may have any size.
 const DRAFTS: &str = "/v1/drafts";
-const DRAFT_WITHIN: Duration = Duration::from_secs(600);
+const DRAFT_WITHIN: Duration = Duration::from_mins(10);
 
 impl Remote {
     pub fn new(socket: PathBuf) -> Self {

@@ -95,9 +95,9 @@ impl Running {
         match exited {
             Some(exited) => {
                 if exited.alone {
-                    self.streams.complete().await
+                    self.streams.complete().await;
                 } else {
-                    self.streams.drain().await
+                    self.streams.drain().await;
                 }
                 self.exited(exited).await
             }

@@ -219,7 +219,7 @@ impl State {
             }
             match socket.read() {
                 Ok(Message::Binary(frame)) if frame.len() > 1 && frame[0] == 0 => {
-                    inside.write_all(&frame[1..]).unwrap()
+                    inside.write_all(&frame[1..]).unwrap();
                 }
                 Err(tungstenite::Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {}
                 Err(_) => return,

@@ -32,6 +32,7 @@ impl Secrets {
     }
 
     /// The same without the paths that nothing in these directories can lie in.
+    #[must_use]
     pub fn near(&self, directories: &[&Path]) -> Self {
         let near = |hidden: &&PathBuf| directories.iter().any(|at| hidden.starts_with(at) || at.starts_with(hidden));
         let hidden = self.inner.hidden.iter().filter(near).cloned().collect();

@@ -68,6 +68,7 @@ impl Listener {
     /// Has the kernel go on with the caller's own call. Only for a call about which nothing is decided: the caller can change
     /// what its arguments point to.
     pub fn go_on(&self, id: u64) {
+        #[expect(clippy::cast_possible_truncation, reason = "the flag is 1")]
         let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
         let mut answer = libc::seccomp_notif_resp { id, val: 0, error: 0, flags };
         let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut answer);

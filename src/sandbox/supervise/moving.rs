@@ -26,8 +26,8 @@ pub struct Place {
 const DEEPEST: usize = 100;
 
 pub fn is_in_overlay(directory: impl AsFd) -> bool {
-    const OVERLAYFS: i64 = 0x794c_7630;
-    fstatfs(directory).is_ok_and(|found| i64::from(found.f_type) == OVERLAYFS)
+    const OVERLAYFS: rustix::fs::FsWord = 0x794c_7630;
+    fstatfs(directory).is_ok_and(|found| found.f_type == OVERLAYFS)
 }
 
 /// As the system call. What the kernel refuses with EXDEV is done step by step.

@@ -91,7 +91,7 @@ impl Renames {
                 let moved = as_caller(&caller, || moving::rename(&wanted.old, &wanted.new, wanted.flags));
                 let answer = moved
                     .map_err(|refused| refused.errno)
-                    .and_then(|moved| moved.map_err(|error| error.raw_os_error()));
+                    .and_then(|moved| moved.map_err(rustix::io::Errno::raw_os_error));
                 let delivered = listener.answer(call.id, answer);
                 // SAFETY: ends the child without running what the supervisor has registered for its own exit.
                 unsafe { libc::_exit(if delivered { DELIVERED } else { answer.err().unwrap_or(0) }) }
