@@ -106,6 +106,7 @@ impl Seen {
 }
 
 #[cfg(test)]
+#[expect(clippy::zombie_processes, reason = "`waitpid` below waits for each of them")]
 mod tests {
     use std::io::Write;
 

@@ -57,7 +57,7 @@ pub struct Kubernetes {
     namespace: OnceCell<String>,
 }
 
-const START: Duration = Duration::from_secs(120);
+const START: Duration = Duration::from_mins(2);
 const CONNECT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(4);
 const EXTENSIONS: &str = "/apis/extensions.agents.x-k8s.io/v1beta1";
