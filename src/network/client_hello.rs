@@ -26,8 +26,11 @@ pub fn read(bytes: &[u8]) -> Hello {
     let mut rest = bytes;
     // The message may be spread over several records.
     loop {
+        if message.first().is_some_and(|kind| *kind != CLIENT_HELLO) {
+            return Hello::Broken;
+        }
         if let Some(length) = length_of(&message) {
-            if message.first() != Some(&CLIENT_HELLO) || length > LARGEST {
+            if length > LARGEST {
                 return Hello::Broken;
             }
             if let Some(body) = message.get(4..4 + length) {

@@ -94,7 +94,9 @@ fn cargo_builds_offline() {
     // Only as the user who runs the tests: rustup installs cargo in a home directory that no other user may enter.
     for level in [Level::Full, Level::Landlock] {
         let mut inside = Inside::new(level, false, "", &[]);
-        inside.world.file("Cargo.toml", "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n");
+        inside
+            .world
+            .file("Cargo.toml", "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n");
         inside.world.file("src/main.rs", "fn main() { println!(\"built\"); }\n#[test]\nfn t() {}\n");
         let program = env!("CARGO");
         let tools = std::path::Path::new(program).parent().unwrap().display();

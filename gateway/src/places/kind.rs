@@ -33,7 +33,7 @@ impl FromStr for Kind {
                 let is_name = |name: &str| {
                     let is_plain =
                         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || [b'-', b'.'].contains(&byte);
-                    !name.is_empty() && name.bytes().all(is_plain)
+                    name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.bytes().all(is_plain)
                 };
                 if rest.split('/').count() > 2 || !rest.split('/').all(is_name) {
                     return Err(wrong());

@@ -233,3 +233,20 @@ impl Settings {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_in_the_documentation_is_read() {
+        let page = include_str!("../../../docs/gateway.md");
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let settings: Settings = toml::from_str(rest.split_once("```").unwrap().0).unwrap();
+        for place in &settings.place {
+            assert!(place.place.iter().all(|text| text.parse::<Kind>().is_ok()), "{}", place.name);
+        }
+        let limits = settings.limits.clone();
+        assert_eq!(format!("{limits:?}"), format!("{:?}", Limits::default()), "the page shows the defaults");
+    }
+}
