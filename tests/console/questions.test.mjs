@@ -114,6 +114,8 @@ test('client, approve and console answer at once: one counts, and the others lea
     asked = null;
     const told = client.received.length;
     const before = shown.length;
+    // The notice hides after a while and keeps its text.
+    await page.evaluate(() => { document.getElementById('toast').textContent = ''; });
     const call = client.bash(command);
     await until('all to be asked', () => asked && shown.slice(before).includes(`│ ${command}\n`));
     await page.locator('.question .message', { hasText: command }).waitFor();
@@ -128,7 +130,7 @@ test('client, approve and console answer at once: one counts, and the others lea
     wins.add(by);
     if (by !== 'the client') await until('the client to be told', () => client.received.slice(told).includes(`answered by ${by}`));
     if (by !== 'testudo approve') await until('approve to say so', () => shown.slice(before).includes(`answered by ${by}: ${decision}`));
-    if (by !== 'the console') await page.locator('#toast', { hasText: `nswered by ${by}: ${decision}` }).waitFor();
+    if (by !== 'the console') await page.locator('#toast', { hasText: `nswered by ${by}: ${decision}` }).waitFor({ state: 'attached' });
     await page.locator('.question').waitFor({ state: 'detached' });
   }
   assert.equal(wins.size, 3);
