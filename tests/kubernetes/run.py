@@ -36,8 +36,9 @@ def template(options):
         # As root, testudo could not tell a forwarded port from a connection of its own commands, and would refuse it.
         "securityContext": {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000},
         "containers": [{"name": "work", "image": options.image, "imagePullPolicy": "IfNotPresent", "workingDir": "/work",
-                        "volumeMounts": [{"name": "work", "mountPath": "/work"}]}],
-        "volumes": [{"name": "work", "emptyDir": {}}],
+                        "env": [{"name": "HOME", "value": "/home/agent"}, {"name": "XDG_STATE_HOME", "value": "/tmp/.testudo-state"}],
+                        "volumeMounts": [{"name": "work", "mountPath": "/work"}, {"name": "home", "mountPath": "/home/agent"}]}],
+        "volumes": [{"name": "work", "emptyDir": {}}, {"name": "home", "emptyDir": {}}],
     }
     if options.node_name:
         spec["nodeName"] = options.node_name

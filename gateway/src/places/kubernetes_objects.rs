@@ -12,6 +12,8 @@ use super::{Listed, Presence, State};
 pub const PORT: u16 = 8731;
 /// Where an init container puts the program.
 const DIRECTORY: &str = "/.testudo";
+/// For the records of calls. Every user may write a volume of a pod, so the server trusts none of them with its state.
+const STATE: &str = "/tmp/.testudo-state";
 const VOLUME: &str = "testudo-program";
 
 pub struct Labels {
@@ -86,8 +88,11 @@ pub fn pod(template: &Value, labels: &Labels, inside: &Inside) -> Result<Value, 
     arguments.extend(inside.arguments.iter().cloned());
     container["args"] = json!(arguments);
     push(&mut container["env"], json!({"name": "TESTUDO_TOKEN", "value": inside.token}));
-    for (name, value) in inside.environment {
-        push(&mut container["env"], json!({"name": name, "value": value}));
+    let own = [("XDG_STATE_HOME".to_owned(), STATE.to_owned())];
+    for (name, value) in own.iter().chain(inside.environment) {
+        if !container["env"].as_array().is_some_and(|given| given.iter().any(|one| one["name"] == **name)) {
+            push(&mut container["env"], json!({"name": name, "value": value}));
+        }
     }
     let mut read_only = mount;
     read_only["readOnly"] = json!(true);
@@ -262,6 +267,7 @@ mod tests {
         let container = &spec["containers"][0];
         assert_eq!(container["image"], "python:3.13");
         assert_eq!(container["env"][0], json!({"name": "A", "value": "b"}));
+        assert!(container["env"].as_array().unwrap().iter().any(|one| one["name"] == "XDG_STATE_HOME"));
         assert_eq!(container["volumeMounts"].as_array().unwrap().len(), 2);
         assert_eq!(container["args"].as_array().unwrap()[4..], [json!("--lease"), json!("60")]);
         assert!(super::pod(&json!({"spec": {}}), &labels(), &inside).is_err());
