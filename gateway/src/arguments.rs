@@ -35,8 +35,11 @@ pub enum Command {
 
 #[derive(Args, Clone, Debug)]
 pub struct OnePlace {
-    /// docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], kubernetes:[NAMESPACE/]TEMPLATE, or the URL of a server.
-    #[arg(long)]
+    // Not a doc comment: rustdoc takes the brackets for links.
+    #[arg(
+        long,
+        help = "docker:IMAGE, podman:IMAGE, ssh:HOST[:DIR], kubernetes:[NAMESPACE/]TEMPLATE, or the URL of a server"
+    )]
     pub place: Option<Kind>,
 
     /// The testudo that is put into the place; it has to be static. Default: beside this program, or on the PATH.

@@ -1,4 +1,4 @@
-//! A place and the way to it. Everything that is sent to a place goes through [`Link::exchange`] or [`Link::post`].
+//! A place and the way to it. Everything that is sent to a place goes through [`Link::exchange`] or [`Link::send`].
 
 use std::sync::Arc;
 use std::time::Duration;
