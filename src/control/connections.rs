@@ -23,7 +23,7 @@ const HEAD_WITHIN: Duration = Duration::from_secs(30);
 const MOST_CONNECTIONS: usize = 64;
 /// So many refused connections are told why at a time. Others are just closed.
 const MOST_REFUSALS: usize = 16;
-/// How long somebody who is refused may take to read that, and how much of the request is read meanwhile.
+/// How long a refused client may take to read the refusal, and how much of its request we read meanwhile.
 const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 const MOST_REFUSED_BYTES: u64 = 64 * 1024;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::command_output::CommandOutput;
 
 /// What ended commands have printed, for people who watch. Those who follow everything ask for it a moment after the start,
-/// so all of it is kept for a moment. Somebody who reads on a page goes back in it, so the newest stay for longer.
+/// so all of it is kept for a moment. A person who reads on the page scrolls back, so the newest outputs stay for longer.
 #[derive(Debug, Default)]
 pub struct Kept(VecDeque<(Instant, Arc<CommandOutput>)>);
 

@@ -95,7 +95,7 @@ impl Server {
         };
         let cancelled = async {
             cancel.cancelled().await;
-            // A client that has gone has not said that the call shall end. Its own commands end with its sessions.
+            // A client that disconnects does not cancel its call. Its commands end with its sessions.
             if !over.is_cancelled() {
                 running.cancel.cancel();
             }

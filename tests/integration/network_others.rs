@@ -24,7 +24,7 @@ fn ask_proxy(host: &str, port: u16) -> String {
     )
 }
 
-/// Without a token, whoever reaches the port is a client. The person has even named the port.
+/// Without a token, every program that reaches the port is a client. The person has even named the port.
 #[test]
 fn the_proxy_never_leads_to_the_server_itself() {
     let port = free();
