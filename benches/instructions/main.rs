@@ -18,8 +18,12 @@ use std::process::Command;
 
 use anyhow::{Context, bail, ensure};
 
-/// How much a count may grow before it is a failure. Two runs of one binary differ by less than a hundredth.
-const TOLERANCE: f64 = 0.05;
+/// How much a count may grow before it is a failure. A decision is always the same work. A server
+/// also reads the machine's table of mounts and works beside the call: two runs of one binary differed by a sixth.
+fn tolerance(name: &str) -> f64 {
+    if name == "decision" { 0.05 } else { 0.3 }
+}
+
 const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/instructions/baseline.toml");
 const BLESS: &str = "cargo bench --profile dev --bench instructions -- --bless";
 
@@ -95,17 +99,16 @@ fn compare(counts: &Counts) -> anyhow::Result<()> {
         #[expect(clippy::cast_precision_loss, reason = "far below 2^53")]
         let change = *count as f64 / before as f64 - 1.0;
         println!("{name:<9}{count:>12} instructions, {:+.1} % since the baseline", change * 100.0);
-        if change > TOLERANCE {
+        if change > tolerance(name) {
             grown.push(name.as_str());
         }
-        if change < -TOLERANCE {
+        if change < -tolerance(name) {
             println!("         fewer than before: keep the gain with {BLESS}");
         }
     }
-    let allowed = TOLERANCE * 100.0;
     ensure!(
         grown.is_empty(),
-        "more than {allowed} % above benches/instructions/baseline.toml: {}. If that is worth it, or the compiler is another \
+        "more than 30 % (a decision: 5 %) above benches/instructions/baseline.toml: {}. If that is worth it, or the compiler is another \
          one, renew the baseline: {BLESS}",
         grown.join(", ")
     );
