@@ -177,8 +177,8 @@ impl Questions {
         can_answer(&self.approvers.borrow(), principal)
     }
 
-    /// Waits until nobody is there who could answer a question of this principal. Somebody who comes back soon has not
-    /// left: a person may load the page again, or their connection may break for a moment.
+    /// Waits until nobody is there who could answer a question of this principal. A person who comes back
+    /// soon has not left: they may have loaded the page again, or their connection broke for a moment.
     pub async fn all_left(&self, principal: &str) {
         let mut approvers = self.approvers.subscribe();
         while self.has_approver(principal) {
