@@ -48,7 +48,7 @@ impl Console {
 #[test]
 fn no_command_can_log_in_or_use_the_cookie_of_its_person() {
     const CONNECT: &str = r#"
-import os, socket, sys
+import os, signal, socket, sys, time
 port, path, cookie, way = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 request = f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n{cookie}\r\nconnection: close\r\n\r\n".encode()
 def talk(s):
@@ -70,14 +70,16 @@ elif way == "setsid":
     os.close(write)
     os.read(read, 1)
 else:
-    # The socket goes to another process before it is used.
-    ours, theirs = socket.socketpair()
-    if os.fork() == 0:
-        s = socket.create_connection(("127.0.0.1", port))
-        socket.send_fds(ours, [b"x"], [s.fileno()])
-        os._exit(0)
-    os.wait()
-    talk(socket.socket(fileno=socket.recv_fds(theirs, 1, 1)[1][0]))
+    # The socket goes to another process before it is used, and the one that made it ends while it is looked at.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for attempt in range(60):
+        ours, theirs = socket.socketpair()
+        if os.fork() == 0:
+            s = socket.create_connection(("127.0.0.1", port))
+            socket.send_fds(ours, [b"x"], [s.fileno()])
+            time.sleep(attempt * 0.0001)
+            os._exit(0)
+        talk(socket.socket(fileno=socket.recv_fds(theirs, 1, 1)[1][0]))
 "#;
     everywhere("", &[], |inside| {
         let start = || Console::start(&inside.world, inside.nobody);

@@ -1,6 +1,7 @@
 //! What a rule's `grants` and `sandbox.agents` give: the person's ssh and gpg agents and a directory, to single commands or
 //! to all, at both levels, as root and as an ordinary user.
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -60,7 +61,7 @@ impl Scene {
         self.run("ssh-keygen", &["-q", "-t", "ed25519", "-N", "", "-C", "the key", "-f", &text(&key)]);
         let mut agent = self.command("ssh-agent");
         let agent = Running(agent.args(["-D", "-a", &text(&socket)]).stdout(Stdio::null()).spawn().unwrap());
-        until("the agent", || socket.exists().then_some(()));
+        until("the agent to listen", || UnixStream::connect(&socket).ok());
         let added = self.command("ssh-add").arg(&key).env("SSH_AUTH_SOCK", &socket).stderr(Stdio::null()).status();
         assert!(added.unwrap().success());
         (agent, socket)

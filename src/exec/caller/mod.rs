@@ -47,11 +47,7 @@ pub fn of_unix(pid: Option<i32>) -> Caller {
 /// As [`of_unix`], for a socket on which people decide: besides our own sessions, those of every other server are kept off. A
 /// process outside our pid namespace cannot be looked at, and is kept off, too.
 pub fn of_person(pid: Option<i32>) -> Caller {
-    let Some(pid) = pid.filter(|pid| *pid > 0) else { return Caller::Unknown };
-    match processes::caller(pid) {
-        Caller::Outside if processes::has_guard_above(pid) => Caller::Session,
-        found => found,
-    }
+    pid.filter(|pid| *pid > 0).map_or(Caller::Unknown, processes::caller_of_any_server)
 }
 
 /// As [`of_person`], for a port on loopback: only programs of our own user, and of root, are people's.

@@ -25,14 +25,24 @@ pub fn search(inode: u64, except: &[i32]) -> Option<i32> {
     all().into_iter().rev().filter(|pid| !except.contains(pid)).find(|pid| holds(*pid, link.as_bytes()))
 }
 
-/// Whether the process belongs to a session: it descends from a guard.
+/// Whether the process belongs to one of our sessions: it descends from a guard.
 pub fn caller(pid: i32) -> Caller {
-    // A parent can end while we look. Its children then have another parent.
+    below(pid, guards::is_one)
+}
+
+/// As [`caller`], for the sessions of all servers. No command can change how its guard was called.
+pub fn caller_of_any_server(pid: i32) -> Caller {
+    below(pid, |pid| guards::is_one(pid) || is_called_guard(pid))
+}
+
+fn below(pid: i32, is_guard: impl Fn(i32) -> bool) -> Caller {
+    // A process can end while we look. Its children then have another parent. Only a line that leads to the first process
+    // of the machine shows that there is no guard in it.
     const TRIES: usize = 3;
     for _ in 0..TRIES {
         let mut current = pid;
         loop {
-            if guards::is_one(current) {
+            if is_guard(current) {
                 return Caller::Session;
             }
             match parent(current) {
@@ -49,13 +59,6 @@ pub fn caller(pid: i32) -> Caller {
         Some(true) => Caller::Session,
         None => Caller::Unknown,
     }
-}
-
-/// Whether one of its ancestors is the guard of a session, of whichever server. No command can change how its guard was
-/// called.
-pub fn has_guard_above(pid: i32) -> bool {
-    let above = std::iter::successors(parent(pid), |pid| parent(*pid));
-    above.take_while(|pid| *pid > 0).any(is_called_guard)
 }
 
 fn is_called_guard(pid: i32) -> bool {
@@ -120,7 +123,17 @@ mod tests {
     fn a_process_outside_is_no_sessions() {
         assert_eq!(caller(own()), Caller::Outside);
         assert_eq!(caller(1), Caller::Outside);
-        assert_eq!(caller(i32::MAX), Caller::Unknown, "it is gone");
+        assert_eq!(caller_of_any_server(own()), Caller::Outside);
+        for gone in [i32::MAX, ended()] {
+            assert_eq!(caller(gone), Caller::Unknown);
+            assert_eq!(caller_of_any_server(gone), Caller::Unknown, "a session may have ended it");
+        }
+    }
+
+    fn ended() -> i32 {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id().cast_signed()
     }
 
     #[test]
