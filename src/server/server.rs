@@ -161,6 +161,7 @@ impl Server {
             server.record_start();
             drop(held);
             earlier.remember(found.is_final().then(|| Tested::from(&*found)));
+            tokio::spawn(exec::give_back_after_the_start());
             found
         };
         let Some(recalled) = recalled else { return Some(test.await) };
