@@ -75,7 +75,7 @@ pub use own_program::run_own_program;
 pub use picture_process::{PICTURE_SUBCOMMAND, convert_picture, limit_picture_process};
 pub use private_socket::{PrivateSocket, make_private};
 pub use process::{Exited, Process};
-pub use program_pages::give_back_after_the_start;
+pub use program_pages::{started, worked};
 pub use remove_tree::remove_tree;
 pub use running::{Ending, Running, Streams};
 pub use server_directory::ServerDirectory;

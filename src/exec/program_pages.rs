@@ -1,24 +1,53 @@
-//! Gives back the pages of our own program that only its start has needed.
+//! Gives back the pages of our own program when there is nothing to do.
 //!
-//! The kernel maps pages of the program around every place that is used. After the start most of what is mapped is code that
-//! parses options, settings and the like, and will not run again. What is needed later comes back from the kernel's cache of
-//! the file at the first use.
+//! The kernel maps pages of the program around every place that is used, and after a while nearly all of it is mapped. An idle
+//! server needs none of them. What the next call uses comes back from the kernel's cache of the file.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// By then the client has asked for everything that it asks for at its start.
+/// By then a client has asked for everything that it asks for at its start. Most of the code that ran will not run again.
 const AFTER_THE_START: Duration = Duration::from_secs(1);
+/// A server that has had no call for so long is idle. To get the pages back takes a third of a millisecond, so an agent that only
+/// thinks for a while must not wait for that.
+const QUIET: Duration = Duration::from_secs(30);
 
-/// Waits until the start is over.
-pub async fn give_back_after_the_start() {
-    tokio::time::sleep(AFTER_THE_START).await;
-    let _ = tokio::task::spawn_blocking(give_back).await;
+static WORK: AtomicU64 = AtomicU64::new(0);
+static IS_WATCHED: AtomicBool = AtomicBool::new(false);
+
+/// The server has started.
+pub fn started() {
+    tokio::spawn(async {
+        tokio::time::sleep(AFTER_THE_START).await;
+        let _ = tokio::task::spawn_blocking(give_back).await;
+    });
+}
+
+/// The server has answered a call. The pages are given back once it has been quiet for a while.
+pub fn worked() {
+    WORK.fetch_add(1, Ordering::Relaxed);
+    if IS_WATCHED.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    tokio::spawn(async {
+        loop {
+            let before = WORK.load(Ordering::Relaxed);
+            tokio::time::sleep(QUIET).await;
+            if WORK.load(Ordering::Relaxed) == before {
+                break;
+            }
+        }
+        IS_WATCHED.store(false, Ordering::Release);
+        let _ = tokio::task::spawn_blocking(give_back).await;
+    });
 }
 
 fn give_back() {
-    let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else { return };
-    for range in unchanged_parts(&maps) {
+    static PARTS: LazyLock<Vec<Range<usize>>> =
+        LazyLock::new(|| std::fs::read_to_string("/proc/self/smaps").map_or(Vec::new(), |maps| unchanged_parts(&maps)));
+    for range in &*PARTS {
         // SAFETY: the range is a mapping of our program's file that nobody can write and that has no page of its own, so the
         // file still has every byte of it.
         unsafe { libc::madvise(range.start as *mut libc::c_void, range.len(), libc::MADV_DONTNEED) };
