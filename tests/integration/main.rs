@@ -24,6 +24,7 @@ mod drafts;
 mod drafts_proof;
 mod drafts_safety;
 mod execute_command;
+mod fast_commands;
 mod file_systems;
 mod find;
 mod git_tracked_names;
