@@ -29,6 +29,7 @@ mod keeper_link;
 mod keeper_news;
 pub mod keys;
 mod layers;
+mod listening_ports;
 mod login;
 pub mod output;
 mod own_network;

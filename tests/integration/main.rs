@@ -51,6 +51,7 @@ mod network;
 mod network_attacks;
 mod network_others;
 mod network_ports;
+mod network_sockets;
 mod output;
 mod own_server;
 mod patience;
