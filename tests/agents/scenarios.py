@@ -107,7 +107,7 @@ def works(model, agent):
         has(long, "[Truncated: output was 228894 characters, showing first 30000]", 'task_output with task_id="o1"')
     if agent.characters >= 30_000:
         has(streams, "showing first 30000", "\nlast\n")
-    assert picture.images == 1, f"{picture.images} images: {picture.text[:300]!r}"
+    assert picture.images == agent.shows_pictures, f"{picture.images} images: {picture.text[:300]!r}"
     has(started, "task_id: t1", "Command started in background.")
     has(woke, "status: completed", "exit_code: 0", "woke")
     has(moved, "cwd: /")
