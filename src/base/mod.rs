@@ -7,6 +7,7 @@ pub mod line_diff;
 pub mod locks;
 pub mod mounts;
 pub mod packed;
+pub mod path_notices;
 pub mod private_directory;
 pub mod protected_names;
 pub mod random;

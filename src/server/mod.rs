@@ -21,6 +21,7 @@ mod call_result;
 mod client;
 mod clients;
 pub mod command;
+mod command_error;
 mod command_output;
 mod connections;
 mod context;
