@@ -74,7 +74,9 @@ impl Change {
         let backup = backup_of(&self.file);
         let old = self.before.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(unwritable)?;
         if old.as_ref().is_some_and(|old| is_kept_from_writing(&target, old)) {
-            return Err(unwritable(io::Error::other("the file is read-only; make it writable first, if it is yours to change")));
+            return Err(unwritable(io::Error::other(
+                "the file is read-only; make it writable first, if it is yours to change",
+            )));
         }
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(unwritable)?;

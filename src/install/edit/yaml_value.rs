@@ -97,7 +97,7 @@ mod tests {
         for text in [
             "",
             "# nothing\n",
-            "a: 1\nb: -2.5\nc: yes\nd: 'x'\ne: \"\\n\"\nf: ~\ng:\nh: true\ni: 1e3\nj: 0x\n",
+            "a: 1\nb: -2.5\nc: word\nd: 'x'\ne: \"\\n\"\nf: ~\ng:\nh: true\ni: 1e3\nj: 0x\n",
             "a:\n  - 1\n  - b: {c: d, e: [f]}\n    g: |\n      two\n      lines\n  -\n    - x\n",
             "? a\n: b\n1: c\ntrue: d\n",
         ] {
