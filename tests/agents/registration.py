@@ -40,7 +40,7 @@ CLIENTS = [
 
 def run(world, words):
     done = subprocess.run(words, cwd=world.project, env=world.environment(), stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, timeout=240)
+                          capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, f"{words}: {done.stdout}{done.stderr}"
     return re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
 

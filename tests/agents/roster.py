@@ -223,7 +223,7 @@ AGENTS = [
     Opencode("opencode", keeps_error_flag=False, characters=9_000, keeps_end=False, when_asked="cannot ask",
              waits=True, shows_instructions=True),
     Qwen("qwen", keeps_error_flag=False, characters=5_000, keeps_end=True, when_asked="cannot ask",
-         waits=True, shows_instructions=True, shows_pictures=False),
+         waits=True, shows_instructions=False, shows_pictures=False),
     Cline("cline", keeps_error_flag=False, characters=6_500, keeps_end=True, when_asked="cannot ask",
           waits=False, shows_instructions=False, shows_pictures=False),
     Continue("continue", keeps_error_flag=False, characters=30_000, keeps_end=True, when_asked="cannot ask",
