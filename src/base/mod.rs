@@ -18,3 +18,4 @@ pub mod size;
 pub mod spelling;
 pub mod wildcard;
 pub mod worker_threads;
+pub mod yaml;
