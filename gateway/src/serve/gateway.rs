@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::admission::{Admission, AdmitError};
 use super::owners::Owners;
 use super::settings::{Limits, Settings};
@@ -18,12 +20,14 @@ pub struct Gateway {
     pub origins: Vec<String>,
     pub kinds: Vec<PlaceKind>,
     admission: Arc<Admission>,
+    /// Becomes true when this replica ends.
+    pub closing: watch::Receiver<bool>,
     /// Only to use connections again: every entry can be made anew from a handle.
     links: Mutex<HashMap<(String, String), Arc<Link>>>,
     /// The place of an owner's slot, found in the engine once.
     slots: Mutex<HashMap<(String, String), String>>,
     /// When this replica first saw that a place had ended.
-    ended: Mutex<HashMap<String, u64>>,
+    ended: Mutex<HashMap<(String, String), u64>>,
 }
 
 pub struct PlaceKind {
@@ -44,7 +48,7 @@ pub enum Slot {
 }
 
 impl Gateway {
-    pub fn new(settings: &Settings) -> anyhow::Result<Self> {
+    pub fn new(settings: &Settings, closing: watch::Receiver<bool>) -> anyhow::Result<Self> {
         let key = Key::load(&settings.key_file)?;
         let kinds = settings.place.iter().map(|place| {
             let launcher = settings.launcher(place, &key)?;
@@ -56,6 +60,7 @@ impl Gateway {
             origins: settings.allowed_origins.clone(),
             kinds: kinds.collect::<anyhow::Result<_>>()?,
             admission: Admission::new(settings.limits.clone()),
+            closing,
             links: Mutex::default(),
             slots: Mutex::default(),
             ended: Mutex::default(),
@@ -149,6 +154,18 @@ impl Gateway {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, known| known != id);
     }
 
+    /// Other replicas remove places too. What is remembered of those would stay forever.
+    fn forget_others(&self, kind: &PlaceKind, found: &[Listed]) {
+        if !kind.launcher.is_private() {
+            return;
+        }
+        let is_there = |id: &String| found.iter().any(|one| one.id == *id);
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|(of, id), _| *of != kind.name || is_there(id));
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|(of, id), _| *of != kind.name || is_there(id));
+    }
+
     /// Looks after the places of all kinds: counts them, removes what has ended or was left half made, and makes places in
     /// advance. Every replica does this; to remove a place twice does no harm.
     pub async fn tend(&self, now: u64) {
@@ -157,6 +174,7 @@ impl Gateway {
             match kind.launcher.list().await {
                 Ok(found) => {
                     self.reap(kind, &found, now).await;
+                    self.forget_others(kind, &found);
                     all.extend(found);
                 }
                 Err(error) => {
@@ -181,7 +199,7 @@ impl Gateway {
                     // The next request looks it up and hears how it ended.
                     self.forget(kind, &one.id);
                     let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-                    let since = *ended.entry(one.id.clone()).or_insert(now);
+                    let since = *ended.entry((kind.name.clone(), one.id.clone())).or_insert(now);
                     now.saturating_sub(since) >= self.limits.remember
                 }
                 State::Unstarted => age > self.limits.unstarted,
@@ -190,10 +208,9 @@ impl Gateway {
             if !is_over {
                 continue;
             }
-            match kind.launcher.destroy(&one.id).await {
-                Ok(()) => drop(self.ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&one.id)),
-                // It stays in the list and is removed the next time.
-                Err(error) => tracing::warn!("{error}"),
+            // If this fails, it stays in the list and is removed the next time.
+            if let Err(error) = kind.launcher.destroy(&one.id).await {
+                tracing::warn!("{error}");
             }
         }
     }

@@ -1,11 +1,13 @@
 //! One HTTP request: who sends it, which place it is for, and its way there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 
 use super::answers::{self, Body};
 use super::check::{self, CALL_ID_HEADER};
@@ -19,6 +21,8 @@ use crate::message::{self, Envelope};
 use crate::places::now;
 
 const FIRST_WITHOUT_SESSIONS: &str = "2026-07-28";
+/// A message has to arrive in this time.
+const BODY: Duration = Duration::from_mins(1);
 /// A client of the lifecycle without sessions that wants more than one place names them.
 const PLACE_HEADER: &str = "testudo-place";
 
@@ -66,7 +70,10 @@ type Answer = Result<Response<Body>, Response<Body>>;
 impl Visit<'_> {
     async fn post(&self, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        let limited = Limited::new(body, self.gateway.limits.largest_message).collect().await;
+        let limited = Limited::new(body, self.gateway.limits.largest_message).collect();
+        let limited = timeout(BODY, limited).await;
+        let limited =
+            limited.map_err(|_| answers::refusal(StatusCode::REQUEST_TIMEOUT, "the message did not come in time"))?;
         let body = limited.map_err(|error| {
             let reason = format!("the message was not read ({error})");
             answers::refusal(StatusCode::PAYLOAD_TOO_LARGE, &reason)
@@ -138,13 +145,13 @@ impl Visit<'_> {
         let (link, session) = self.session(headers)?;
         let mut sent = forwarded(headers, &Session::Known(session));
         sent.set("accept", "text/event-stream");
-        forward::listen(&link, &sent).await
+        forward::listen(&link, &sent, self.gateway.closing.clone()).await
     }
 
     async fn end(&self, headers: &HeaderMap) -> Answer {
         let (link, session) = self.session(headers)?;
         let sent = forwarded(headers, &Session::Known(session));
-        let told = link.send(Method::DELETE, &sent, Bytes::new()).await;
+        let told = link.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
         if !self.kind.launcher.is_private() {
             let status = told.map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
             return Ok(answers::empty(status));
