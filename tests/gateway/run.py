@@ -1,7 +1,7 @@
 """Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [--numbers] [NAME...]"""
 import pathlib, signal, sys, time, traceback
 
-import containers_many, containers_one, load, measure, ssh_hosts
+import containers_limits, containers_many, containers_one, deploy, load, measure, podman, ssh_hosts
 from hosts import Hosts
 from world import World
 
@@ -16,7 +16,7 @@ def main():
     try:
         world.hosts = Hosts(world.directory, ["a", "b"])
         try:
-            tests = [test for part in (containers_one, ssh_hosts, load, containers_many) for test in part.TESTS]
+            tests = [test for part in (containers_one, podman, deploy, ssh_hosts, containers_limits, containers_many, load) for test in part.TESTS]
             if "--numbers" in sys.argv:
                 print("\n".join(measure.measure(world)), flush=True)
                 tests = []
@@ -30,8 +30,8 @@ def main():
                 except Exception:
                     failed.append(test.__name__)
                     print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
-                    for gateway in world.started:
-                        print("".join(getattr(gateway, "log", [])[-20:]))
+                    for program in world.started:
+                        print("".join(getattr(program, "log", [])[-20:]))
                 world.clean()
         finally:
             world.hosts.end()
