@@ -21,13 +21,13 @@ def waiting_containers_are_taken_once_and_made_again(world):
     gateways = [world.serve(places), world.serve(places)]
     until("three waiting containers", lambda: len(warm(world)) >= 3)
     waiting = {one.split(".")[-1] for one in warm(world)}
-    ids = {world.label(name, "testudo.place") for name in world.containers()}
+    ids = set(world.place_ids().values())
     with ThreadPoolExecutor(6) as pool:
         clients = list(pool.map(lambda number: Http(gateways[number % 2].address).begin(), range(6)))
     for number, client in enumerate(clients):
         client.text(f"export NUMBER={number}")
     assert [client.text("echo $NUMBER") for client in clients] == [str(one) for one in range(6)], "none was given twice"
-    owned = {world.label(name, "testudo.place") for name in world.containers() if ".warm." not in name}
+    owned = {place for name, place in world.place_ids().items() if ".warm." not in name}
     assert len(owned) == 6 and len(owned & ids) >= 3, "waiting containers were used"
     assert not waiting & {one.split(".")[-1] for one in warm(world)}
     until("new waiting ones", lambda: len(warm(world)) >= 3)

@@ -195,6 +195,8 @@ impl Gateway {
         for one in found {
             let age = now.saturating_sub(one.created);
             let is_over = match one.state {
+                // Nobody has to be told of a place that waited for an owner.
+                State::Ended { .. } if one.owner.is_none() => true,
                 State::Ended { .. } => {
                     // The next request looks it up and hears how it ended.
                     self.forget(kind, &one.id);

@@ -44,6 +44,27 @@ fn a_call_that_a_killed_gateway_had_is_repeated_at_the_other_one() {
 }
 
 #[test]
+fn two_gateways_that_get_one_call_at_once_run_it_once() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateways = [world.gateway(&[&server], ""), world.gateway(&[&server], "")];
+    let client = gateways[0].client("alice-token");
+    let command = counted(&world);
+    let calls = [(0, 10), (1, 20), (0, 30), (1, 40)].map(|(gateway, next)| {
+        let mut sender = crate::http_client::Client { address: gateways[gateway].address.clone(), next, ..client.clone() };
+        let command = command.clone();
+        std::thread::spawn(move || sender.call_with_id(ID, &command).unwrap())
+    });
+    until("the call", || (world.read("runs") == "run\n").then_some(()));
+    world.write("release", "");
+    for call in calls {
+        let reply = call.join().unwrap();
+        assert!(reply.text().contains("whole") && reply.text().contains("exit_code: 5"), "{reply:?}");
+    }
+    assert_eq!(world.read("runs"), "run\n", "it ran once");
+}
+
+#[test]
 fn owners_who_share_a_place_do_not_see_each_others_records() {
     let world = World::new();
     let server = world.server("project");
