@@ -94,5 +94,22 @@ def more_creates_a_second_than_allowed_are_refused(world):
     until("the rate to allow one more", lambda: create(0) or len(made) > 2)
 
 
-TESTS = [waiting_containers_are_taken_once_and_made_again, a_place_that_nobody_uses_ends_and_its_client_is_told,
+def a_client_that_leaves_while_its_place_is_made_leaves_nothing(world):
+    """With the usual limits a forgotten container would stay for half an hour and count against its owner."""
+    gateway = world.serve(world.docker_places("leaves", per_owner=50, creates_per_second=100))
+    for number in range(10):
+        client = Http(gateway.address, timeout=0.05 + number / 10)
+        try:
+            client.begin()
+            client.end()
+        except ConnectionError:
+            pass
+    # The first look may come before the last container does.
+    for _ in range(3):
+        until("the containers to go", lambda: world.containers() == [])
+        time.sleep(1)
+    assert Http(gateway.address).begin().text("echo fine") == "fine"
+
+
+TESTS = [a_client_that_leaves_while_its_place_is_made_leaves_nothing, waiting_containers_are_taken_once_and_made_again, a_place_that_nobody_uses_ends_and_its_client_is_told,
          an_owner_gets_as_many_as_one_may_have, more_creates_a_second_than_allowed_are_refused]

@@ -18,7 +18,7 @@ pub struct Gateway {
     pub owners: Owners,
     pub limits: Limits,
     pub origins: Vec<String>,
-    pub kinds: Vec<PlaceKind>,
+    pub kinds: Vec<Arc<PlaceKind>>,
     admission: Arc<Admission>,
     /// Becomes true when this replica ends.
     pub closing: watch::Receiver<bool>,
@@ -47,12 +47,41 @@ pub enum Slot {
     Ended(Arc<Link>, String),
 }
 
+/// A place that ends again unless its client gets to know it.
+pub struct NewPlace {
+    pub link: Arc<Link>,
+    kind: Arc<PlaceKind>,
+    gateway: Arc<Gateway>,
+    is_kept: bool,
+}
+
+impl NewPlace {
+    pub fn keep(mut self) -> Arc<Link> {
+        self.is_kept = true;
+        self.link.clone()
+    }
+}
+
+impl Drop for NewPlace {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let (gateway, kind, link) = (self.gateway.clone(), self.kind.clone(), self.link.clone());
+        tokio::spawn(async move {
+            if let Err(error) = gateway.end(&kind, &link.id).await {
+                tracing::warn!("{error}");
+            }
+        });
+    }
+}
+
 impl Gateway {
     pub fn new(settings: &Settings, closing: watch::Receiver<bool>) -> anyhow::Result<Self> {
         let key = Key::load(&settings.key_file)?;
         let kinds = settings.place.iter().map(|place| {
             let launcher = settings.launcher(place, &key)?;
-            Ok(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() })
+            Ok(Arc::new(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() }))
         });
         Ok(Self {
             owners: Owners::read(&settings.token_file)?,
@@ -68,7 +97,7 @@ impl Gateway {
         })
     }
 
-    pub fn kind(&self, name: &str) -> Option<&PlaceKind> {
+    pub fn kind(&self, name: &str) -> Option<&Arc<PlaceKind>> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
@@ -85,26 +114,40 @@ impl Gateway {
     }
 
     /// Makes a place for a session, if the owner may have one more.
-    pub async fn make(&self, kind: &PlaceKind, owner: &str) -> Result<Arc<Link>, AdmitError> {
+    pub async fn make(self: &Arc<Self>, kind: &Arc<PlaceKind>, owner: &str) -> Result<NewPlace, AdmitError> {
         let slot = random_id().map_err(|error| PlaceError::Failed(error.to_string()))?;
-        self.make_in(kind, &self.owner_tag(owner), slot).await
+        self.make_in(kind, self.owner_tag(owner), slot).await
     }
 
-    async fn make_in(&self, kind: &PlaceKind, owner: &str, slot: String) -> Result<Arc<Link>, AdmitError> {
-        if !kind.launcher.is_private() {
-            let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
-            return Ok(self.link(kind, &id));
-        }
-        let reservation = self.admission.reserve(owner)?;
-        let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
-        self.admission.confirm(&*kind.launcher, &id, owner).await?;
-        drop(reservation);
-        Ok(self.link(kind, &id))
+    /// A client may go meanwhile, and a place that is half made is nobody's. So it is made to its end in any case.
+    async fn make_in(
+        self: &Arc<Self>,
+        kind: &Arc<PlaceKind>,
+        owner: String,
+        slot: String,
+    ) -> Result<NewPlace, AdmitError> {
+        let (gateway, kind) = (self.clone(), kind.clone());
+        let making = tokio::spawn(async move {
+            let is_private = kind.launcher.is_private();
+            let _reservation = is_private.then(|| gateway.admission.reserve(&owner)).transpose()?;
+            let id = kind.launcher.make(&Order { owner: owner.clone(), slot }).await?;
+            if is_private {
+                gateway.admission.confirm(&*kind.launcher, &id, &owner).await?;
+            }
+            Ok(NewPlace { link: gateway.link(&kind, &id), kind, gateway, is_kept: false })
+        });
+        making.await.unwrap_or_else(|error| Err(PlaceError::Failed(error.to_string()).into()))
     }
 
     /// The place of a client without a protocol session. It has one place per owner, kind and name, and the engine refuses
     /// a second one with the same name, so that replicas agree. `anew` replaces a place that has ended.
-    pub async fn slot(&self, kind: &PlaceKind, owner: &str, name: &str, anew: bool) -> Result<Slot, AdmitError> {
+    pub async fn slot(
+        self: &Arc<Self>,
+        kind: &Arc<PlaceKind>,
+        owner: &str,
+        name: &str,
+        anew: bool,
+    ) -> Result<Slot, AdmitError> {
         let owner = self.owner_tag(owner);
         let slot = self.key.tag("slot", &format!("{}\0{owner}\0{name}", kind.name));
         let known =
@@ -130,9 +173,9 @@ impl Gateway {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     continue;
                 }
-                None => match self.make_in(kind, &owner, slot.clone()).await {
+                None => match self.make_in(kind, owner.clone(), slot.clone()).await {
                     Err(AdmitError::Place(PlaceError::Taken)) => continue,
-                    made => made?,
+                    made => made?.keep(),
                 },
             };
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);

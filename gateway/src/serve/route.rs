@@ -44,7 +44,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
         "/mcp" => gateway.kinds.first(),
         path => path.strip_prefix("/mcp/").and_then(|name| gateway.kind(name)),
     };
-    let may_use = |kind: &&PlaceKind| kind.owners.as_ref().is_none_or(|owners| owners.contains(&owner));
+    let may_use = |kind: &&Arc<PlaceKind>| kind.owners.as_ref().is_none_or(|owners| owners.contains(&owner));
     let Some(kind) = kind.filter(may_use) else {
         return answers::refusal(StatusCode::NOT_FOUND, "there is no such kind of place");
     };
@@ -60,7 +60,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
 
 struct Visit<'a> {
     gateway: &'a Arc<Gateway>,
-    kind: &'a PlaceKind,
+    kind: &'a Arc<PlaceKind>,
     owner: &'a str,
 }
 
@@ -87,19 +87,24 @@ impl Visit<'_> {
         let version = check::single(&head.headers, "mcp-protocol-version").map_err(refused)?.or(envelope.version());
         if head.headers.contains_key("mcp-session-id") {
             let (link, session) = self.session(&head.headers)?;
-            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Known(session)).await);
+            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Known(session)).await.0);
         }
         if envelope.is("initialize") {
             let made = self.gateway.make(self.kind, self.owner).await;
-            let link = made.map_err(|error| answers::not_made(&envelope, &error))?;
-            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Begins).await);
+            let place = made.map_err(|error| answers::not_made(&envelope, &error))?;
+            let (answer, has_begun) = self.forward(&place.link, body, envelope, &head.headers, Session::Begins).await;
+            // A place whose session never began belongs to nobody.
+            if has_begun {
+                place.keep();
+            }
+            return Ok(answer);
         }
         if version.is_none_or(|version| version < FIRST_WITHOUT_SESSIONS) {
             let reason = "Bad Request: no Mcp-Session-Id, and the message is no initialize";
             return Err(answers::refused_message(StatusCode::BAD_REQUEST, &envelope, -32600, reason));
         }
         let link = self.slot(&head.headers, &envelope).await?;
-        Ok(self.forward(&link, body, envelope, &head.headers, Session::None).await)
+        Ok(self.forward(&link, body, envelope, &head.headers, Session::None).await.0)
     }
 
     /// The place of a client without a protocol session.
@@ -164,6 +169,7 @@ impl Visit<'_> {
         Ok(answers::empty(StatusCode::NO_CONTENT))
     }
 
+    /// The answer, and whether a session that begins has begun.
     async fn forward(
         &self,
         link: &Arc<Link>,
@@ -171,7 +177,7 @@ impl Visit<'_> {
         envelope: Envelope,
         headers: &HeaderMap,
         session: Session,
-    ) -> Response<Body> {
+    ) -> (Response<Body>, bool) {
         let mut sent = forwarded(headers, &session);
         sent.set_from(&envelope);
         let given = envelope.call_id().or_else(|| headers.get(CALL_ID_HEADER)?.to_str().ok()).map(str::to_owned);
@@ -205,12 +211,7 @@ impl Visit<'_> {
         let mut exchange = link.exchange(body, envelope.clone(), sent);
         exchange.show(given);
         let forwarding = forward::Forwarding { link: link.clone(), envelope, session, cancels };
-        let (response, is_open) = forwarding.run(exchange, seal).await;
-        // A place whose session never began belongs to nobody.
-        if !is_open && let Err(error) = self.gateway.end(self.kind, &link.id).await {
-            tracing::warn!("{error}");
-        }
-        response
+        forwarding.run(exchange, seal).await
     }
 }
 

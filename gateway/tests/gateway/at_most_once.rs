@@ -51,7 +51,8 @@ fn two_gateways_that_get_one_call_at_once_run_it_once() {
     let client = gateways[0].client("alice-token");
     let command = counted(&world);
     let calls = [(0, 10), (1, 20), (0, 30), (1, 40)].map(|(gateway, next)| {
-        let mut sender = crate::http_client::Client { address: gateways[gateway].address.clone(), next, ..client.clone() };
+        let mut sender =
+            crate::http_client::Client { address: gateways[gateway].address.clone(), next, ..client.clone() };
         let command = command.clone();
         std::thread::spawn(move || sender.call_with_id(ID, &command).unwrap())
     });
