@@ -78,15 +78,14 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
     """After every tenth kill the engine's containers have to be those of the sessions that clients know."""
     times = int(os.environ.get("TESTUDO_TEST_KILLS", KILLS))
     places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
-                                 idle=10, remember=0, unstarted=4)
+                                 idle=20, remember=0, unstarted=4)
     survivor, ledger, over, one_at_a_time = world.serve(places), [], threading.Event(), threading.Lock()
 
     def attend():
         """Sessions that clients know are used, so they stay."""
         while not over.wait(1):
-            with one_at_a_time:
-                for client in list(ledger):
-                    client.text("true")
+            with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
+                list(pool.map(lambda client: client.text("true"), list(ledger)))
 
     def begin(client):
         try:

@@ -156,11 +156,13 @@ impl Visit<'_> {
     async fn end(&self, headers: &HeaderMap) -> Answer {
         let (link, session) = self.session(headers)?;
         let sent = forwarded(headers, &Session::Known(session));
-        let told = link.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
         if !self.kind.launcher.is_private() {
-            let status = told.map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
+            // A server that ends a session ends its processes first, which takes a while under load.
+            let told = timeout(link.patience, link.send(Method::DELETE, &sent, Bytes::new())).await;
+            let status = told.ok().and_then(Result::ok).map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
             return Ok(answers::empty(status));
         }
+        let _ = link.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
         let ended = self.gateway.end(self.kind, &link.id).await;
         ended.map_err(|error| {
             let reason = format!("the place {} may still be there: {error}", link.name());

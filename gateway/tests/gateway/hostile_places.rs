@@ -60,7 +60,7 @@ fn an_endless_answer_is_cut_and_the_gateway_stays_small() {
 #[test]
 fn a_silent_place_holds_up_neither_the_end_of_a_session_nor_the_gateway() {
     let world = World::new();
-    let gateway = world.gateway_to(&[&place(Reply::Silence)], "");
+    let gateway = world.gateway_to(&[&place(Reply::Silence)], "patience = 1");
     let client = client_of(&gateway);
     assert_eq!(client.send("DELETE", "", &[]).unwrap().status, 502, "the client hears that nobody answered");
 }
