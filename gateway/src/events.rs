@@ -20,6 +20,11 @@ impl Events {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// How much of an event has come that is not whole yet.
+    pub fn pending(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next whole event.
     pub fn next(&mut self) -> Option<Event> {
         let from = self.searched.saturating_sub(3);

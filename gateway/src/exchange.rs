@@ -1,7 +1,6 @@
 //! One request to a place, until its answer. A broken connection does not end it: as long as the place may be there, the
 //! same call is sent again under the same call id, and the place answers from its record without running it twice.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +38,6 @@ pub struct Exchange {
     waiting: Option<Instant>,
     answer: Option<Answer>,
     events: Events,
-    ready: VecDeque<Event>,
     done: bool,
 }
 
@@ -65,7 +63,6 @@ impl Exchange {
             waiting: None,
             answer: None,
             events: Events::default(),
-            ready: VecDeque::new(),
             done: false,
         }
     }
@@ -108,20 +105,17 @@ impl Exchange {
     }
 
     pub fn is_done(&self) -> bool {
-        self.done && self.ready.is_empty()
+        self.done
     }
 
     /// The next event, up to and including the response. A failure becomes the response.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.ready.pop_front() {
-                return Some(event);
-            }
             if self.done {
                 return None;
             }
             let failed = match self.read().await {
-                Ok(()) => continue,
+                Ok(event) => return event,
                 Err(error) => error,
             };
             // A place that answers and breaks off again and again is not waited for forever.
@@ -154,46 +148,42 @@ impl Exchange {
         Ok(())
     }
 
-    /// Reads a piece of the body into `ready`.
-    async fn read(&mut self) -> Result<(), WireError> {
+    /// Reads the next event, or the whole body of an answer that is no stream.
+    async fn read(&mut self) -> Result<Option<Event>, WireError> {
         let Some(answer) = self.answer.as_mut() else { return Err(broken()) };
         if !answer.is_stream() {
             let data = watched(&self.link, answer.whole()).await?;
+            // Good order is not enough: what is no response to this request says nothing about it.
+            if self.envelope.is_request() && answer.head.status.is_success() && !self.is_response(&data) {
+                return Err(broken());
+            }
             self.done = true;
             let data = self.under_own_id(&data);
-            self.ready.extend((!data.is_empty()).then(|| Event::of(&data)));
-            return Ok(());
+            return Ok((!data.is_empty()).then(|| Event::of(&data)));
         }
-        match watched(&self.link, answer.chunk()).await? {
-            Some(chunk) => self.events.push(&chunk),
+        let Some(event) = watched(&self.link, answer.event(&mut self.events)).await? else {
             // A stream that ends before the response has broken, even if it ended in good order.
-            None if self.envelope.is_request() => return Err(broken()),
-            None => self.done = true,
-        }
-        while let Some(event) = self.events.next() {
-            let data = event.data();
-            let is_response = !data.is_empty()
-                && self
-                    .sent_as
-                    .as_ref()
-                    .is_some_and(|id| Envelope::of(&data).is_some_and(|found| found.is_response_to(id)));
-            self.ready.push_back(if is_response && self.sent_as != self.envelope.id {
-                Event::of(&self.under_own_id(&data))
-            } else {
-                event
-            });
-            if is_response {
-                self.done = true;
-                break;
+            if self.envelope.is_request() {
+                return Err(broken());
             }
+            self.done = true;
+            return Ok(None);
+        };
+        let data = event.data();
+        if !self.is_response(&data) {
+            return Ok(Some(event));
         }
+        self.done = true;
         // Reading to the end lets the connection be used again.
-        if self.done
-            && let Some(mut answer) = self.answer.take()
-        {
+        if let Some(mut answer) = self.answer.take() {
             tokio::spawn(async move { timeout(Duration::from_secs(1), answer.whole()).await });
         }
-        Ok(())
+        Ok(Some(if self.sent_as == self.envelope.id { event } else { Event::of(&self.under_own_id(&data)) }))
+    }
+
+    fn is_response(&self, data: &[u8]) -> bool {
+        let Some(id) = &self.sent_as else { return false };
+        !data.is_empty() && Envelope::of(data).is_some_and(|found| found.is_response_to(id))
     }
 
     fn under_own_id(&self, data: &[u8]) -> Bytes {
@@ -209,7 +199,10 @@ impl Exchange {
         self.link.wire.forget_connections();
         let failure = self.link.failure(error).await;
         let waited = self.waiting.get_or_insert_with(Instant::now).elapsed();
-        let is_over = matches!(failure, Failure::Gone { .. }) || waited >= self.link.patience || !self.may_repeat();
+        let is_over = matches!(failure, Failure::Gone { .. })
+            || matches!(error, WireError::TooMuch)
+            || waited >= self.link.patience
+            || !self.may_repeat();
         if is_over {
             tracing::warn!("{}: {error}; the call ends as {}", self.link.name(), failure.outcome());
             return Err(failure.answer(&self.envelope, self.shown.as_deref().or(self.call_id())));

@@ -17,6 +17,9 @@ use crate::message::{CALL_ID, Envelope};
 use crate::places::{Launcher, Presence};
 use crate::wire::{Answer, Wire, WireError};
 
+/// So long a place may take to answer what needs no work of it: a notification, a cancel, the end of a session.
+const BRIEF: Duration = Duration::from_secs(5);
+
 pub struct Link {
     pub launcher: Arc<dyn Launcher>,
     pub id: String,
@@ -92,6 +95,12 @@ impl Link {
         self.wire.send(self.request(method, headers, body)).await
     }
 
+    /// The same for what needs no work of the place. A frozen one must hold up nobody.
+    pub async fn send_briefly(&self, method: Method, headers: &Headers, body: Bytes) -> Result<Answer, WireError> {
+        let sent = tokio::time::timeout(BRIEF, self.send(method, headers, body)).await;
+        sent.unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut).into()))
+    }
+
     /// Sends a request and follows it to its end, over broken connections too.
     pub fn exchange(self: &Arc<Self>, message: Bytes, envelope: Envelope, headers: Headers) -> Exchange {
         Exchange::new(self.clone(), message, envelope, headers)
@@ -111,7 +120,7 @@ impl Link {
         let mut request = self.request(Method::GET, &Headers::default(), Bytes::new());
         *request.uri_mut() = hyper::Uri::from_static("/status");
         let renewed = async { self.wire.send(request).await?.whole().await };
-        if let Ok(Err(error)) = tokio::time::timeout(Duration::from_secs(5), renewed).await {
+        if let Ok(Err(error)) = tokio::time::timeout(BRIEF, renewed).await {
             tracing::info!("{}: {error}", self.name());
         }
     }
@@ -126,7 +135,7 @@ impl Link {
         headers.set("testudo-call-id", call_id);
         headers.set("mcp-protocol-version", "2026-07-28");
         headers.set("mcp-method", "notifications/cancelled");
-        if let Err(error) = self.send(Method::POST, &headers, note.to_string().into()).await {
+        if let Err(error) = self.send_briefly(Method::POST, &headers, note.to_string().into()).await {
             tracing::warn!("{}: a call was not cancelled: {error}", self.name());
         }
     }

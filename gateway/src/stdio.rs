@@ -105,10 +105,19 @@ impl Client {
 
     async fn take(self: &Arc<Self>, message: Bytes, envelope: Envelope) {
         if !envelope.is_request() {
-            if envelope.is("notifications/cancelled") {
-                self.cancelled(&envelope).await;
+            let client = self.clone();
+            // What follows needs a session that has begun.
+            let is_awaited = envelope.is("notifications/initialized");
+            let notified = tokio::spawn(async move {
+                if envelope.is("notifications/cancelled") {
+                    client.cancelled(&envelope).await;
+                }
+                client.notify(message, &envelope).await;
+            });
+            // A place that does not answer must not keep us from what the client says next, or from its end.
+            if is_awaited {
+                let _ = notified.await;
             }
-            self.notify(message, &envelope).await;
             return;
         }
         let id = envelope.id.clone().unwrap_or_default().to_string();
@@ -212,7 +221,7 @@ impl Client {
             return;
         }
         let headers = self.headers(envelope);
-        if let Err(error) = self.link.send(Method::POST, &headers, message).await {
+        if let Err(error) = self.link.send_briefly(Method::POST, &headers, message).await {
             tracing::warn!("{}: a notification was not delivered: {error}", self.link.name());
         }
         if envelope.is("notifications/initialized") {
@@ -230,13 +239,10 @@ impl Client {
                     return;
                 }
                 let mut events = Events::default();
-                while let Ok(Some(chunk)) = answer.chunk().await {
-                    events.push(&chunk);
-                    while let Some(event) = events.next() {
-                        let data = event.data();
-                        if !data.is_empty() {
-                            self.write(&data).await;
-                        }
+                while let Ok(Some(event)) = answer.event(&mut events).await {
+                    let data = event.data();
+                    if !data.is_empty() {
+                        self.write(&data).await;
                     }
                 }
             }
@@ -259,9 +265,7 @@ impl Client {
         self.open().drain().for_each(|(_, open)| open.task.abort());
         if self.session().id.is_some() && !self.link.launcher.is_private() {
             let headers = self.headers(&Envelope::default());
-            let _ =
-                tokio::time::timeout(Duration::from_secs(2), self.link.send(Method::DELETE, &headers, Bytes::new()))
-                    .await;
+            let _ = self.link.send_briefly(Method::DELETE, &headers, Bytes::new()).await;
         }
     }
 }

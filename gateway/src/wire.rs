@@ -14,6 +14,7 @@ use hyper_util::rt::TokioIo;
 use thiserror::Error;
 use tokio::time::timeout;
 
+use crate::events::{Event, Events};
 use crate::places::Launcher;
 
 type Sender = SendRequest<Full<Bytes>>;
@@ -21,6 +22,9 @@ type Sender = SendRequest<Full<Bytes>>;
 /// A place that does not take a connection in this time does not answer.
 const CONNECT: Duration = Duration::from_secs(4);
 const MOST_IDLE: usize = 8;
+/// No answer of testudo is as long. A command in a place can end the server there and answer in its stead, so the gateway
+/// does not keep whatever a place sends.
+const LARGEST: usize = 64 << 20;
 
 pub struct Wire {
     launcher: Arc<dyn Launcher>,
@@ -34,6 +38,8 @@ pub enum WireError {
     Unreachable(#[from] io::Error),
     #[error("the connection broke ({0})")]
     Broken(#[from] hyper::Error),
+    #[error("it answered with more than {} MB", LARGEST >> 20)]
+    TooMuch,
 }
 
 impl Wire {
@@ -118,9 +124,26 @@ impl Answer {
     pub async fn whole(&mut self) -> Result<Bytes, WireError> {
         let mut whole = Vec::new();
         while let Some(chunk) = self.chunk().await? {
+            if whole.len() + chunk.len() > LARGEST {
+                return Err(WireError::TooMuch);
+            }
             whole.extend_from_slice(&chunk);
         }
         Ok(whole.into())
+    }
+
+    /// The next whole event of a stream, or `None` at the end.
+    pub async fn event(&mut self, events: &mut Events) -> Result<Option<Event>, WireError> {
+        loop {
+            if let Some(event) = events.next() {
+                return Ok(Some(event));
+            }
+            let Some(chunk) = self.chunk().await? else { return Ok(None) };
+            if events.pending() + chunk.len() > LARGEST {
+                return Err(WireError::TooMuch);
+            }
+            events.push(&chunk);
+        }
     }
 
     fn give_back(&mut self) {

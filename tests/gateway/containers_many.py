@@ -71,53 +71,64 @@ def of_200_creates_at_once_50_are_made(world):
     return f"50 made, 150 refused with 429 in {took:.0f} s through two gateways ({50 / took:.1f} creates/s)"
 
 
+KILLS, AT_ONCE, KEPT = 100, 4, 8
+
+
 def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
-    times = int(os.environ.get("TESTUDO_TEST_KILLS", "100"))
+    """After every tenth kill the engine's containers have to be those of the sessions that clients know."""
+    times = int(os.environ.get("TESTUDO_TEST_KILLS", KILLS))
     places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
-                                 idle=20, remember=0, unstarted=5)
-    ledger, kept = [], threading.Event()
+                                 idle=20, remember=0, unstarted=4)
+    survivor, ledger, over, one_at_a_time = world.serve(places), [], threading.Event(), threading.Lock()
 
     def attend():
-        while not kept.is_set():
-            for client in list(ledger):
-                if client.address:
-                    try:
-                        client.call("true")
-                    except (ConnectionError, Refused):
-                        pass
-            kept.wait(2)
+        """Sessions that clients know are used, so they stay."""
+        while not over.wait(1):
+            with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
+                list(pool.map(lambda client: client.text("true"), list(ledger)))
 
-    survivor = world.serve(places)
+    def begin(client):
+        try:
+            client.begin()
+        except (ConnectionError, Refused):
+            return False
+        client.address = survivor.address
+        ledger.append(client)
+        return True
+
+    def is_true():
+        return set(world.place_ids().values()) == {client.place() for client in ledger}
+
     attending = threading.Thread(target=attend, daemon=True)
     attending.start()
-    generator = random.Random(19)
-    for _ in range(times):
+    started = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        assert all(pool.map(lambda _: begin(Http(survivor.address)), range(AT_ONCE)))
+    usual = time.monotonic() - started
+    generator, finished, known, seen = random.Random(19), 0, set(), set()
+    for number in range(1, times + 1):
         gateway = world.serve(places)
-        clients = [Http(gateway.address, timeout=30) for _ in range(2)]
-
-        def begin(client):
-            try:
-                client.begin()
-                client.address = survivor.address
-                if len(ledger) < 8:
-                    ledger.append(client)
-                else:
-                    client.end()
-            except (ConnectionError, Refused, KeyError):
-                pass
-
-        threads = [threading.Thread(target=begin, args=(client,)) for client in clients]
-        [thread.start() for thread in threads]
-        time.sleep(generator.uniform(0, 3))
-        gateway.kill()
-        [thread.join() for thread in threads]
-    expected = len(ledger)
-    until("engine objects to be those of the ledger", lambda: len(world.containers()) == expected, timeout=120)
-    assert all(client.text("echo here") == "here" for client in ledger)
-    directories = [entry for entry in (world.directory / "run/orphan").iterdir()]
-    kept.set()
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            begun = [pool.submit(begin, Http(gateway.address, timeout=60)) for _ in range(AT_ONCE)]
+            time.sleep(generator.uniform(0, 1.5 * usual))
+            gateway.kill()
+        finished += sum(one.result() for one in begun)
+        known |= {client.place() for client in ledger}
+        seen |= set(world.place_ids().values())
+        with one_at_a_time:
+            while len(ledger) > KEPT:
+                ledger.pop(0).end()
+        if number % 10 == 0 or number == times:
+            until("the engine's containers to be those of the ledger", is_true, timeout=120)
+    over.set()
     attending.join()
-    return f"{times} kills; {expected} containers known to clients, {expected} in the engine ({len(directories)} directories)"
+    assert all(client.text("echo here") == "here" for client in ledger)
+    survivors = len(ledger)
+    for client in ledger:
+        client.end()
+    assert world.containers() == []
+    return (f"{times} kills with {AT_ONCE} creates each: {finished} had finished, {len(seen - known)} containers had no client and "
+            f"were removed; {survivors} sessions of the ledger live")
 
 
 def a_rolling_restart_loses_no_call(world):

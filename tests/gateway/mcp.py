@@ -1,5 +1,5 @@
 """Clients of the gateway, over HTTP and over pipes. They share no code with it."""
-import http.client, itertools, json, queue, subprocess, threading, time, uuid
+import base64, http.client, itertools, json, queue, subprocess, threading, time, uuid
 
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
@@ -53,6 +53,11 @@ class Http:
         result = self.call(command, **arguments)
         assert not result.get("isError"), result
         return stdout(result)
+
+    def place(self):
+        """The id of the place in the signed session id."""
+        payload = self.session.split(".")[1]
+        return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["p"]
 
     def end(self):
         return self.send("DELETE", None)

@@ -1,7 +1,7 @@
-"""Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [--numbers] [NAME...]"""
+"""Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [NAME...] | --numbers [PART...] | --soak MINUTES"""
 import pathlib, signal, sys, time, traceback
 
-import containers_many, containers_one, load, measure, ssh_hosts
+import containers_limits, containers_many, containers_one, deploy, load, measure, podman, soak, ssh_hosts
 from hosts import Hosts
 from world import World
 
@@ -16,9 +16,12 @@ def main():
     try:
         world.hosts = Hosts(world.directory, ["a", "b"])
         try:
-            tests = [test for part in (containers_one, ssh_hosts, load, containers_many) for test in part.TESTS]
+            tests = [test for part in (containers_one, podman, deploy, ssh_hosts, containers_limits, containers_many, load) for test in part.TESTS]
             if "--numbers" in sys.argv:
-                print("\n".join(measure.measure(world)), flush=True)
+                measure.measure(world, wanted)
+                tests = []
+            if "--soak" in sys.argv:
+                print("\n".join(soak.soak(world, float(wanted[0]))), flush=True)
                 tests = []
             for test in tests:
                 if wanted and not any(word in test.__name__ for word in wanted):
@@ -30,14 +33,15 @@ def main():
                 except Exception:
                     failed.append(test.__name__)
                     print(f"FAILED  {test.__name__}\n{traceback.format_exc()}", flush=True)
-                    for gateway in world.started:
-                        print("".join(getattr(gateway, "log", [])[-20:]))
+                    for program in world.started:
+                        print("".join(getattr(program, "log", [])[-20:]))
                 world.clean()
         finally:
             world.hosts.end()
     finally:
         world.end()
-    print(f"{len(failed)} failed: {failed}" if failed else "all passed")
+    if not {"--numbers", "--soak"} & set(sys.argv):
+        print(f"{len(failed)} failed: {failed}" if failed else "all passed")
     sys.exit(bool(failed))
 
 

@@ -14,7 +14,7 @@ class World:
         self.home = self.directory / "home"
         self.home.mkdir()
         (self.directory / "tokens").write_text("alice alice-token\nbob bob-token\n")
-        self.started = []
+        self.started, self.variables = [], {}
         self.engine = Engine(data, storage=os.environ.get("TESTUDO_TEST_STORAGE", "overlay2"))
         self.make_images()
 
@@ -34,7 +34,7 @@ class World:
 
     def environment(self):
         return {**os.environ, "HOME": str(self.home), "DOCKER_HOST": self.engine.host,
-                "XDG_RUNTIME_DIR": str(self.directory)}
+                "XDG_RUNTIME_DIR": str(self.directory), **self.variables}
 
     def one(self, place, *options, cwd=None):
         """The command of a gateway for one client."""
@@ -61,13 +61,19 @@ class World:
 
     def containers(self, *more):
         """Names of all containers that gateways have made."""
-        listed = self.engine.docker("ps", "--all", "--filter", "label=testudo.gateway", *more, "--format", "{{.Names}}")
-        return listed.stdout.split()
+        return list(self.place_ids(*more))
+
+    def place_ids(self, *more):
+        """The same, each with the id of its place."""
+        words = ("ps", "--all", "--filter", "label=testudo.gateway", *more, "--format", '{{.Names}} {{.Label "testudo.place"}}')
+        return dict(line.split() for line in self.engine.docker(*words).stdout.splitlines())
 
     def clean(self):
-        for gateway in self.started:
-            gateway.kill()
+        # What was started last may need what was started before it.
+        for program in reversed(self.started):
+            program.kill()
         self.started.clear()
+        self.variables.clear()
         names = self.containers()
         if names:
             self.engine.docker("rm", "--force", "--volumes", *names)

@@ -36,7 +36,7 @@ def template(options):
         # As root, testudo could not tell a forwarded port from a connection of its own commands, and would refuse it.
         "securityContext": {"runAsUser": 1000, "runAsGroup": 1000, "fsGroup": 1000},
         "containers": [{"name": "work", "image": options.image, "imagePullPolicy": "IfNotPresent", "workingDir": "/work",
-                        "env": [{"name": "HOME", "value": "/home/agent"}, {"name": "XDG_STATE_HOME", "value": "/tmp/.testudo-state"}],
+                        "env": [{"name": "HOME", "value": "/home/agent"}],
                         "volumeMounts": [{"name": "work", "mountPath": "/work"}, {"name": "home", "mountPath": "/home/agent"}]}],
         "volumes": [{"name": "work", "emptyDir": {}}, {"name": "home", "emptyDir": {}}],
     }

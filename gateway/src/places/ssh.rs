@@ -89,7 +89,8 @@ impl Ssh {
         path.into()
     }
 
-    async fn forward(&self, id: &str) -> io::Result<()> {
+    /// The socket of a place on its host.
+    async fn far_end(&self, id: &str) -> io::Result<String> {
         let known = self.places.lock().await.clone();
         let places = match known {
             Some(places) => places,
@@ -97,7 +98,11 @@ impl Ssh {
             None => format!("{}/.cache/testudo/places", self.try_run(&[], r#"cd "$HOME" && pwd"#, b"").await?.trim()),
         };
         *self.places.lock().await = Some(places.clone());
-        self.link.forward(&self.near_end(id), &format!("{places}/{id}/socket")).await
+        Ok(format!("{places}/{id}/socket"))
+    }
+
+    async fn forward(&self, id: &str) -> io::Result<()> {
+        self.link.forward(&self.near_end(id), &self.far_end(id).await?).await
     }
 
     fn listed(&self, line: &str) -> Option<Listed> {
@@ -179,7 +184,14 @@ impl Launcher for Ssh {
 
     async fn destroy(&self, id: &str) -> Result<(), PlaceError> {
         self.run(&[("ID", id)], DESTROY, b"").await?;
-        let _ = std::fs::remove_file(self.near_end(id));
+        let near = self.near_end(id);
+        // Otherwise ssh would listen for every place that there ever was, until it has no descriptors left.
+        if near.exists()
+            && let Ok(far) = self.far_end(id).await
+        {
+            self.link.end_forward(&near, &far).await;
+        }
+        let _ = std::fs::remove_file(near);
         Ok(())
     }
 

@@ -106,9 +106,19 @@ impl SshLink {
     pub async fn forward(&self, local: &Path, remote: &str) -> io::Result<()> {
         self.connect().await?;
         let _ = std::fs::remove_file(local);
+        self.tell("forward", local, remote).await
+    }
+
+    pub async fn end_forward(&self, local: &Path, remote: &str) {
+        if let Err(error) = self.tell("cancel", local, remote).await {
+            tracing::info!("ssh {}: {error}", self.host);
+        }
+    }
+
+    async fn tell(&self, what: &str, local: &Path, remote: &str) -> io::Result<()> {
         let output = self
             .ssh()
-            .args(["-O", "forward", "-o", "StreamLocalBindUnlink=yes", "-L"])
+            .args(["-O", what, "-o", "StreamLocalBindUnlink=yes", "-L"])
             .arg(format!("{}:{remote}", local.display()))
             .args(["--", &self.host])
             .stdin(Stdio::null())

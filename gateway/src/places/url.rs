@@ -80,12 +80,12 @@ impl Launcher for Url {
         names.collect::<Vec<_>>().join(" ")
     }
 
-    /// The next server in turn that takes connections.
+    /// The next server in turn that takes connections. One whose certificate is not good takes none.
     async fn make(&self, _: &Order) -> Result<String, PlaceError> {
         let mut failed = String::new();
         for _ in 0..self.servers.len() {
             let number = self.next.fetch_add(1, Ordering::Relaxed) % self.servers.len();
-            match timeout(LOOK, self.servers[number].connect()).await {
+            match timeout(LOOK, self.reach(&number.to_string())).await {
                 Ok(Ok(_)) => return Ok(number.to_string()),
                 Ok(Err(error)) => failed = error.to_string(),
                 Err(_) => "no answer".clone_into(&mut failed),

@@ -8,6 +8,7 @@ use futures::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::{Method, Response, StatusCode};
+use tokio::sync::watch;
 
 use super::answers::{self, Body};
 use crate::exchange::Exchange;
@@ -105,14 +106,22 @@ impl Drop for CancelOnDrop {
 }
 
 /// The stream on which a place sends questions and notifications outside of calls.
-pub async fn listen(link: &Arc<Link>, headers: &Headers) -> Result<Response<Body>, Response<Body>> {
+pub async fn listen(
+    link: &Arc<Link>,
+    headers: &Headers,
+    closing: watch::Receiver<bool>,
+) -> Result<Response<Body>, Response<Body>> {
     let answer = link.send(Method::GET, headers, Bytes::new()).await;
     let answer =
         answer.map_err(|error| answers::refusal(StatusCode::BAD_GATEWAY, &format!("{}: {error}", link.name())))?;
     let (status, kind) = (answer.head.status, answer.head.headers.get("content-type").cloned());
-    let body = stream::unfold(answer, |mut answer| async move {
-        let chunk = answer.chunk().await.ok()??;
-        Some((Ok::<_, Infallible>(Frame::data(chunk)), answer))
+    let body = stream::unfold((answer, closing), |(mut answer, mut closing)| async move {
+        let chunk = tokio::select! {
+            chunk = answer.chunk() => chunk.ok()??,
+            // No call waits for this stream. The client opens it again at another replica.
+            _ = closing.wait_for(|closing| *closing) => return None,
+        };
+        Some((Ok::<_, Infallible>(Frame::data(chunk)), (answer, closing)))
     });
     let mut response = Response::new(StreamBody::new(body).boxed_unsync());
     *response.status_mut() = status;

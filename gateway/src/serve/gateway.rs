@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tokio::sync::watch;
+
 use super::admission::{Admission, AdmitError};
 use super::owners::Owners;
 use super::settings::{Limits, Settings};
@@ -16,14 +18,16 @@ pub struct Gateway {
     pub owners: Owners,
     pub limits: Limits,
     pub origins: Vec<String>,
-    pub kinds: Vec<PlaceKind>,
+    pub kinds: Vec<Arc<PlaceKind>>,
     admission: Arc<Admission>,
+    /// Becomes true when this replica ends.
+    pub closing: watch::Receiver<bool>,
     /// Only to use connections again: every entry can be made anew from a handle.
     links: Mutex<HashMap<(String, String), Arc<Link>>>,
     /// The place of an owner's slot, found in the engine once.
     slots: Mutex<HashMap<(String, String), String>>,
     /// When this replica first saw that a place had ended.
-    ended: Mutex<HashMap<String, u64>>,
+    ended: Mutex<HashMap<(String, String), u64>>,
 }
 
 pub struct PlaceKind {
@@ -43,12 +47,41 @@ pub enum Slot {
     Ended(Arc<Link>, String),
 }
 
+/// A place that ends again unless its client gets to know it.
+pub struct NewPlace {
+    pub link: Arc<Link>,
+    kind: Arc<PlaceKind>,
+    gateway: Arc<Gateway>,
+    is_kept: bool,
+}
+
+impl NewPlace {
+    pub fn keep(mut self) -> Arc<Link> {
+        self.is_kept = true;
+        self.link.clone()
+    }
+}
+
+impl Drop for NewPlace {
+    fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
+        let (gateway, kind, link) = (self.gateway.clone(), self.kind.clone(), self.link.clone());
+        tokio::spawn(async move {
+            if let Err(error) = gateway.end(&kind, &link.id).await {
+                tracing::warn!("{error}");
+            }
+        });
+    }
+}
+
 impl Gateway {
-    pub fn new(settings: &Settings) -> anyhow::Result<Self> {
+    pub fn new(settings: &Settings, closing: watch::Receiver<bool>) -> anyhow::Result<Self> {
         let key = Key::load(&settings.key_file)?;
         let kinds = settings.place.iter().map(|place| {
             let launcher = settings.launcher(place, &key)?;
-            Ok(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() })
+            Ok(Arc::new(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() }))
         });
         Ok(Self {
             owners: Owners::read(&settings.token_file)?,
@@ -56,6 +89,7 @@ impl Gateway {
             origins: settings.allowed_origins.clone(),
             kinds: kinds.collect::<anyhow::Result<_>>()?,
             admission: Admission::new(settings.limits.clone()),
+            closing,
             links: Mutex::default(),
             slots: Mutex::default(),
             ended: Mutex::default(),
@@ -63,7 +97,7 @@ impl Gateway {
         })
     }
 
-    pub fn kind(&self, name: &str) -> Option<&PlaceKind> {
+    pub fn kind(&self, name: &str) -> Option<&Arc<PlaceKind>> {
         self.kinds.iter().find(|kind| kind.name == name)
     }
 
@@ -80,26 +114,40 @@ impl Gateway {
     }
 
     /// Makes a place for a session, if the owner may have one more.
-    pub async fn make(&self, kind: &PlaceKind, owner: &str) -> Result<Arc<Link>, AdmitError> {
+    pub async fn make(self: &Arc<Self>, kind: &Arc<PlaceKind>, owner: &str) -> Result<NewPlace, AdmitError> {
         let slot = random_id().map_err(|error| PlaceError::Failed(error.to_string()))?;
-        self.make_in(kind, &self.owner_tag(owner), slot).await
+        self.make_in(kind, self.owner_tag(owner), slot).await
     }
 
-    async fn make_in(&self, kind: &PlaceKind, owner: &str, slot: String) -> Result<Arc<Link>, AdmitError> {
-        if !kind.launcher.is_private() {
-            let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
-            return Ok(self.link(kind, &id));
-        }
-        let reservation = self.admission.reserve(owner)?;
-        let id = kind.launcher.make(&Order { owner: owner.to_owned(), slot }).await?;
-        self.admission.confirm(&*kind.launcher, &id, owner).await?;
-        drop(reservation);
-        Ok(self.link(kind, &id))
+    /// A client may go meanwhile, and a place that is half made is nobody's. So it is made to its end in any case.
+    async fn make_in(
+        self: &Arc<Self>,
+        kind: &Arc<PlaceKind>,
+        owner: String,
+        slot: String,
+    ) -> Result<NewPlace, AdmitError> {
+        let (gateway, kind) = (self.clone(), kind.clone());
+        let making = tokio::spawn(async move {
+            let is_private = kind.launcher.is_private();
+            let _reservation = is_private.then(|| gateway.admission.reserve(&owner)).transpose()?;
+            let id = kind.launcher.make(&Order { owner: owner.clone(), slot }).await?;
+            if is_private {
+                gateway.admission.confirm(&*kind.launcher, &id, &owner).await?;
+            }
+            Ok(NewPlace { link: gateway.link(&kind, &id), kind, gateway, is_kept: false })
+        });
+        making.await.unwrap_or_else(|error| Err(PlaceError::Failed(error.to_string()).into()))
     }
 
     /// The place of a client without a protocol session. It has one place per owner, kind and name, and the engine refuses
     /// a second one with the same name, so that replicas agree. `anew` replaces a place that has ended.
-    pub async fn slot(&self, kind: &PlaceKind, owner: &str, name: &str, anew: bool) -> Result<Slot, AdmitError> {
+    pub async fn slot(
+        self: &Arc<Self>,
+        kind: &Arc<PlaceKind>,
+        owner: &str,
+        name: &str,
+        anew: bool,
+    ) -> Result<Slot, AdmitError> {
         let owner = self.owner_tag(owner);
         let slot = self.key.tag("slot", &format!("{}\0{owner}\0{name}", kind.name));
         let known =
@@ -125,9 +173,9 @@ impl Gateway {
                     tokio::time::sleep(Duration::from_millis(200)).await;
                     continue;
                 }
-                None => match self.make_in(kind, &owner, slot.clone()).await {
+                None => match self.make_in(kind, owner.clone(), slot.clone()).await {
                     Err(AdmitError::Place(PlaceError::Taken)) => continue,
-                    made => made?,
+                    made => made?.keep(),
                 },
             };
             let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,6 +197,18 @@ impl Gateway {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, known| known != id);
     }
 
+    /// Other replicas remove places too. What is remembered of those would stay forever.
+    fn forget_others(&self, kind: &PlaceKind, found: &[Listed]) {
+        if !kind.launcher.is_private() {
+            return;
+        }
+        let is_there = |id: &String| found.iter().any(|one| one.id == *id);
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|(of, id), _| *of != kind.name || is_there(id));
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.retain(|(of, id), _| *of != kind.name || is_there(id));
+    }
+
     /// Looks after the places of all kinds: counts them, removes what has ended or was left half made, and makes places in
     /// advance. Every replica does this; to remove a place twice does no harm.
     pub async fn tend(&self, now: u64) {
@@ -157,6 +217,7 @@ impl Gateway {
             match kind.launcher.list().await {
                 Ok(found) => {
                     self.reap(kind, &found, now).await;
+                    self.forget_others(kind, &found);
                     all.extend(found);
                 }
                 Err(error) => {
@@ -177,11 +238,13 @@ impl Gateway {
         for one in found {
             let age = now.saturating_sub(one.created);
             let is_over = match one.state {
+                // Nobody has to be told of a place that waited for an owner.
+                State::Ended { .. } if one.owner.is_none() => true,
                 State::Ended { .. } => {
                     // The next request looks it up and hears how it ended.
                     self.forget(kind, &one.id);
                     let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-                    let since = *ended.entry(one.id.clone()).or_insert(now);
+                    let since = *ended.entry((kind.name.clone(), one.id.clone())).or_insert(now);
                     now.saturating_sub(since) >= self.limits.remember
                 }
                 State::Unstarted => age > self.limits.unstarted,
@@ -190,10 +253,9 @@ impl Gateway {
             if !is_over {
                 continue;
             }
-            match kind.launcher.destroy(&one.id).await {
-                Ok(()) => drop(self.ended.lock().unwrap_or_else(PoisonError::into_inner).remove(&one.id)),
-                // It stays in the list and is removed the next time.
-                Err(error) => tracing::warn!("{error}"),
+            // If this fails, it stays in the list and is removed the next time.
+            if let Err(error) = kind.launcher.destroy(&one.id).await {
+                tracing::warn!("{error}");
             }
         }
     }

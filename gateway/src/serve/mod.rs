@@ -3,6 +3,7 @@
 mod admission;
 mod answers;
 mod check;
+mod descriptors;
 mod forward;
 mod gateway;
 mod owners;
@@ -34,7 +35,9 @@ const HEAD: Duration = Duration::from_secs(30);
 
 pub async fn run(options: &ServeOptions) -> anyhow::Result<()> {
     let settings = Settings::read(&options.places)?;
-    let gateway = Arc::new(Gateway::new(&settings)?);
+    descriptors::allow_all();
+    let (closing, closed) = watch::channel(false);
+    let gateway = Arc::new(Gateway::new(&settings, closed.clone())?);
     gateway.tend(now()).await;
     let address = options.listen.as_ref().unwrap_or(&settings.listen);
     let listener = TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
@@ -43,16 +46,18 @@ pub async fn run(options: &ServeOptions) -> anyhow::Result<()> {
         eprintln!("testudo-gateway listens on http://{}/mcp", listener.local_addr()?);
     }
     let tending = tokio::spawn(tend(gateway.clone()));
-    let (closing, closed) = watch::channel(false);
     let mut connections = JoinSet::new();
     let room = Arc::new(Semaphore::new(settings.limits.connections));
     let ended = signals::asked_to_end();
     tokio::pin!(ended);
     loop {
-        let permit = room.clone().acquire_owned().await?;
+        let accept = async {
+            let permit = room.clone().acquire_owned().await;
+            listener.accept().await.map(|(stream, _)| (stream, permit))
+        };
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => {
+            accepted = accept => match accepted {
+                Ok((stream, permit)) => {
                     let connection = connection(stream, gateway.clone(), closed.clone());
                     connections.spawn(async move { connection.await; drop(permit); });
                 }

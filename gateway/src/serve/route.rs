@@ -1,11 +1,13 @@
 //! One HTTP request: who sends it, which place it is for, and its way there.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use tokio::time::timeout;
 
 use super::answers::{self, Body};
 use super::check::{self, CALL_ID_HEADER};
@@ -19,6 +21,8 @@ use crate::message::{self, Envelope};
 use crate::places::now;
 
 const FIRST_WITHOUT_SESSIONS: &str = "2026-07-28";
+/// A message has to arrive in this time.
+const BODY: Duration = Duration::from_mins(1);
 /// A client of the lifecycle without sessions that wants more than one place names them.
 const PLACE_HEADER: &str = "testudo-place";
 
@@ -40,7 +44,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
         "/mcp" => gateway.kinds.first(),
         path => path.strip_prefix("/mcp/").and_then(|name| gateway.kind(name)),
     };
-    let may_use = |kind: &&PlaceKind| kind.owners.as_ref().is_none_or(|owners| owners.contains(&owner));
+    let may_use = |kind: &&Arc<PlaceKind>| kind.owners.as_ref().is_none_or(|owners| owners.contains(&owner));
     let Some(kind) = kind.filter(may_use) else {
         return answers::refusal(StatusCode::NOT_FOUND, "there is no such kind of place");
     };
@@ -56,7 +60,7 @@ pub async fn handle(gateway: Arc<Gateway>, request: Request<Incoming>) -> Respon
 
 struct Visit<'a> {
     gateway: &'a Arc<Gateway>,
-    kind: &'a PlaceKind,
+    kind: &'a Arc<PlaceKind>,
     owner: &'a str,
 }
 
@@ -66,7 +70,10 @@ type Answer = Result<Response<Body>, Response<Body>>;
 impl Visit<'_> {
     async fn post(&self, request: Request<Incoming>) -> Answer {
         let (head, body) = request.into_parts();
-        let limited = Limited::new(body, self.gateway.limits.largest_message).collect().await;
+        let limited = Limited::new(body, self.gateway.limits.largest_message).collect();
+        let limited = timeout(BODY, limited).await;
+        let limited =
+            limited.map_err(|_| answers::refusal(StatusCode::REQUEST_TIMEOUT, "the message did not come in time"))?;
         let body = limited.map_err(|error| {
             let reason = format!("the message was not read ({error})");
             answers::refusal(StatusCode::PAYLOAD_TOO_LARGE, &reason)
@@ -80,19 +87,24 @@ impl Visit<'_> {
         let version = check::single(&head.headers, "mcp-protocol-version").map_err(refused)?.or(envelope.version());
         if head.headers.contains_key("mcp-session-id") {
             let (link, session) = self.session(&head.headers)?;
-            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Known(session)).await);
+            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Known(session)).await.0);
         }
         if envelope.is("initialize") {
             let made = self.gateway.make(self.kind, self.owner).await;
-            let link = made.map_err(|error| answers::not_made(&envelope, &error))?;
-            return Ok(self.forward(&link, body, envelope, &head.headers, Session::Begins).await);
+            let place = made.map_err(|error| answers::not_made(&envelope, &error))?;
+            let (answer, has_begun) = self.forward(&place.link, body, envelope, &head.headers, Session::Begins).await;
+            // A place whose session never began belongs to nobody.
+            if has_begun {
+                place.keep();
+            }
+            return Ok(answer);
         }
         if version.is_none_or(|version| version < FIRST_WITHOUT_SESSIONS) {
             let reason = "Bad Request: no Mcp-Session-Id, and the message is no initialize";
             return Err(answers::refused_message(StatusCode::BAD_REQUEST, &envelope, -32600, reason));
         }
         let link = self.slot(&head.headers, &envelope).await?;
-        Ok(self.forward(&link, body, envelope, &head.headers, Session::None).await)
+        Ok(self.forward(&link, body, envelope, &head.headers, Session::None).await.0)
     }
 
     /// The place of a client without a protocol session.
@@ -138,17 +150,19 @@ impl Visit<'_> {
         let (link, session) = self.session(headers)?;
         let mut sent = forwarded(headers, &Session::Known(session));
         sent.set("accept", "text/event-stream");
-        forward::listen(&link, &sent).await
+        forward::listen(&link, &sent, self.gateway.closing.clone()).await
     }
 
     async fn end(&self, headers: &HeaderMap) -> Answer {
         let (link, session) = self.session(headers)?;
         let sent = forwarded(headers, &Session::Known(session));
-        let told = link.send(Method::DELETE, &sent, Bytes::new()).await;
         if !self.kind.launcher.is_private() {
-            let status = told.map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
+            // A server that ends a session ends its processes first, which takes a while under load.
+            let told = timeout(link.patience, link.send(Method::DELETE, &sent, Bytes::new())).await;
+            let status = told.ok().and_then(Result::ok).map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
             return Ok(answers::empty(status));
         }
+        let _ = link.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
         let ended = self.gateway.end(self.kind, &link.id).await;
         ended.map_err(|error| {
             let reason = format!("the place {} may still be there: {error}", link.name());
@@ -157,6 +171,7 @@ impl Visit<'_> {
         Ok(answers::empty(StatusCode::NO_CONTENT))
     }
 
+    /// The answer, and whether a session that begins has begun.
     async fn forward(
         &self,
         link: &Arc<Link>,
@@ -164,7 +179,7 @@ impl Visit<'_> {
         envelope: Envelope,
         headers: &HeaderMap,
         session: Session,
-    ) -> Response<Body> {
+    ) -> (Response<Body>, bool) {
         let mut sent = forwarded(headers, &session);
         sent.set_from(&envelope);
         let given = envelope.call_id().or_else(|| headers.get(CALL_ID_HEADER)?.to_str().ok()).map(str::to_owned);
@@ -198,12 +213,7 @@ impl Visit<'_> {
         let mut exchange = link.exchange(body, envelope.clone(), sent);
         exchange.show(given);
         let forwarding = forward::Forwarding { link: link.clone(), envelope, session, cancels };
-        let (response, is_open) = forwarding.run(exchange, seal).await;
-        // A place whose session never began belongs to nobody.
-        if !is_open && let Err(error) = self.gateway.end(self.kind, &link.id).await {
-            tracing::warn!("{error}");
-        }
-        response
+        forwarding.run(exchange, seal).await
     }
 }
 

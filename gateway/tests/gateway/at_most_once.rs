@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use crate::http_client::Client;
 use crate::world::{World, until};
 
 const ID: &str = "0a1b2c3d4e5f6071";
@@ -45,6 +44,28 @@ fn a_call_that_a_killed_gateway_had_is_repeated_at_the_other_one() {
 }
 
 #[test]
+fn two_gateways_that_get_one_call_at_once_run_it_once() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateways = [world.gateway(&[&server], ""), world.gateway(&[&server], "")];
+    let client = gateways[0].client("alice-token");
+    let command = counted(&world);
+    let calls = [(0, 10), (1, 20), (0, 30), (1, 40)].map(|(gateway, next)| {
+        let mut sender =
+            crate::http_client::Client { address: gateways[gateway].address.clone(), next, ..client.clone() };
+        let command = command.clone();
+        std::thread::spawn(move || sender.call_with_id(ID, &command).unwrap())
+    });
+    until("the call", || (world.read("runs") == "run\n").then_some(()));
+    world.write("release", "");
+    for call in calls {
+        let reply = call.join().unwrap();
+        assert!(reply.text().contains("whole") && reply.text().contains("exit_code: 5"), "{reply:?}");
+    }
+    assert_eq!(world.read("runs"), "run\n", "it ran once");
+}
+
+#[test]
 fn owners_who_share_a_place_do_not_see_each_others_records() {
     let world = World::new();
     let server = world.server("project");
@@ -72,22 +93,4 @@ fn a_place_that_restarts_in_mid_call_says_that_the_call_is_lost() {
     let again = client.call_with_id(ID, &counted(&world)).unwrap();
     assert!(again.status == 404 || again.message()["result"]["isError"] == json!(true), "never a success: {again:?}");
     assert_eq!(world.read("runs"), "run\n");
-}
-
-#[test]
-fn a_stream_that_ends_in_good_order_without_a_response_is_no_success() {
-    // A server that answers with half of the output and then closes the stream as if all were well.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let serving = std::thread::spawn(move || crate::world::half_a_server(&listener));
-    let world = World::new();
-    let gateway = world.gateway_to(&[&address], "patience = 1");
-    let mut client = Client::new(&gateway.address, "alice-token");
-    let reply = client.initialize();
-    client.session = reply.header("mcp-session-id").map(str::to_owned);
-    let answer = client.bash("make all");
-    let result = &answer.message()["result"];
-    assert_eq!(result["isError"], true, "{answer:?}");
-    assert_ne!(result["_meta"]["testudo/outcome"], "finished", "{answer:?}");
-    drop(serving);
 }

@@ -1,6 +1,6 @@
 //! A client that writes plain HTTP and JSON and shares no code with the gateway.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ pub struct Client {
     pub path: String,
     pub token: String,
     pub session: Option<String>,
+    pub capabilities: Value,
     pub next: u64,
 }
 
@@ -87,25 +88,29 @@ fn unchunked(mut rest: &str) -> std::io::Result<String> {
 impl Client {
     /// A client that has not begun anything.
     pub fn new(address: &str, token: &str) -> Self {
-        Self { address: address.to_owned(), path: "/mcp".to_owned(), token: token.to_owned(), session: None, next: 0 }
+        let (address, path, token) = (address.to_owned(), "/mcp".to_owned(), token.to_owned());
+        Self { address, path, token, session: None, capabilities: json!({}), next: 0 }
     }
 
     pub fn begin(address: &str, token: &str) -> Self {
         let mut client = Self::new(address, token);
-        let reply = client.initialize();
-        assert_eq!(reply.status, 200, "{reply:?}");
-        client.session = reply.header("mcp-session-id").map(str::to_owned);
-        assert!(client.session.is_some(), "{reply:?}");
-        assert_eq!(
-            client.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}), &[]).unwrap().status,
-            202
-        );
+        client.start();
         client
     }
 
+    /// Begins a session.
+    pub fn start(&mut self) {
+        let reply = self.initialize();
+        assert_eq!(reply.status, 200, "{reply:?}");
+        self.session = reply.header("mcp-session-id").map(str::to_owned);
+        assert!(self.session.is_some(), "{reply:?}");
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(self.post(&note, &[]).unwrap().status, 202);
+    }
+
     pub fn initialize(&mut self) -> Reply {
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let about = json!({"name": "t", "version": "1"});
+        let hello = json!({"protocolVersion": "2025-11-25", "capabilities": self.capabilities, "clientInfo": about});
         self.request("initialize", hello)
     }
 
@@ -133,7 +138,7 @@ impl Client {
     pub fn modern(&mut self, method: &str, mut params: Value) -> Reply {
         self.next += 1;
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2026-07-28");
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = self.capabilities.clone();
         let name = params["name"].as_str().unwrap_or_default().to_owned();
         let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", method)];
         headers.extend((!name.is_empty()).then_some(("mcp-name", name.as_str())));
@@ -142,6 +147,53 @@ impl Client {
 
     pub fn post(&self, message: &Value, headers: &[(&str, &str)]) -> std::io::Result<Reply> {
         self.send("POST", &message.to_string(), headers)
+    }
+
+    /// Sends a message and sees the events of its answer as they come; the last one is the response.
+    pub fn post_and_watch(&self, message: &Value, seen: impl Fn(&Value)) -> Value {
+        let mut events = BufReader::new(self.open("POST", &message.to_string()));
+        loop {
+            let mut line = String::new();
+            assert!(events.read_line(&mut line).unwrap() > 0, "the stream ended without a response");
+            let Some(event) = line.strip_prefix("data:").and_then(|data| serde_json::from_str(data.trim()).ok()) else {
+                continue;
+            };
+            let event: Value = event;
+            if event["id"] == message["id"] && event.get("method").is_none() {
+                return event;
+            }
+            seen(&event);
+        }
+    }
+
+    /// The stream for what the place says outside of calls, once its head has come.
+    pub fn listen(&self) -> TcpStream {
+        self.open("GET", "")
+    }
+
+    /// Sends a request of a session and reads the head of its answer, which has to be good.
+    fn open(&self, method: &str, body: &str) -> TcpStream {
+        let session = self.session.as_deref().unwrap();
+        let accept = if method == "GET" { "text/event-stream" } else { "application/json, text/event-stream" };
+        let head = format!(
+            "{method} {} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {}\r\naccept: {accept}\r\n\
+             content-type: application/json\r\nmcp-session-id: {session}\r\nmcp-protocol-version: 2025-11-25\r\n\
+             content-length: {}\r\n\r\n{body}",
+            self.path,
+            self.address,
+            self.token,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(2))).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        let (mut seen, mut byte) = (Vec::new(), [0]);
+        while !seen.ends_with(b"\r\n\r\n") {
+            stream.read_exact(&mut byte).unwrap();
+            seen.push(byte[0]);
+        }
+        assert!(seen.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&seen));
+        stream
     }
 
     pub fn send(&self, method: &str, body: &str, headers: &[(&str, &str)]) -> std::io::Result<Reply> {

@@ -2,11 +2,15 @@
 //! `scripts/test-gateway`.
 
 mod at_most_once;
+mod content;
 mod fake_cluster;
+mod fake_place;
+mod hostile_places;
 mod http_client;
 mod kubernetes;
 mod one_client;
 mod refusals;
 mod sessions;
 mod stdio_client;
+mod tls;
 mod world;

@@ -145,6 +145,13 @@ impl Program {
         self.child.id()
     }
 
+    /// A figure of `/proc/PID/status`, in bytes.
+    pub fn status(&self, name: &str) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).unwrap();
+        line.trim().trim_end_matches(" kB").trim().parse::<u64>().unwrap() << 10
+    }
+
     pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.pid().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -169,46 +176,5 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// Answers every call with progress and then ends the stream in good order, without a response. Everything else is answered
-/// as a server would.
-pub fn half_a_server(listener: &std::net::TcpListener) {
-    use std::io::{Read, Write};
-    for mut stream in listener.incoming().map_while(Result::ok) {
-        std::thread::spawn(move || {
-            let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
-            while let Ok(count @ 1..) = stream.read(&mut buffer) {
-                seen.extend_from_slice(&buffer[..count]);
-                let text = String::from_utf8_lossy(&seen).into_owned();
-                let Some((head, body)) = text.split_once("\r\n\r\n") else { continue };
-                let length = head
-                    .lines()
-                    .find_map(|line| line.to_ascii_lowercase().strip_prefix("content-length: ")?.parse().ok());
-                if body.len() < length.unwrap_or(0) {
-                    continue;
-                }
-                seen.clear();
-                let (kind, body) = if body.contains("tools/call") {
-                    (
-                        "text/event-stream",
-                        "data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":1}}\n\n",
-                    )
-                } else {
-                    (
-                        "application/json",
-                        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\",\"capabilities\":{}}}",
-                    )
-                };
-                let answer = format!(
-                    "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nmcp-session-id: s\r\ncontent-length: {}\r\n\r\n{body}",
-                    body.len()
-                );
-                if stream.write_all(answer.as_bytes()).is_err() {
-                    return;
-                }
-            }
-        });
     }
 }
