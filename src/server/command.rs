@@ -87,6 +87,7 @@ pub enum How {
 impl Context {
     /// Runs a command and waits for its end.
     pub async fn run(&self, command: &Command<'_>, limit: TimeLimit) -> Result<Finished, CommandError> {
+        self.answers_for_hosts(command.session);
         let progress = Progress::default();
         let listener = self.progress.is_some().then(|| progress.listener());
         let awaited = command.session.waiting_shells().await_command();
@@ -184,6 +185,7 @@ impl Context {
     /// Starts a command that outlives this call. `limit` is the time after which it is ended.
     pub async fn start_task(&self, command: &Command<'_>, limit: Option<Duration>) -> Result<Arc<Task>, CommandError> {
         let place = command.reserve()?;
+        self.answers_for_hosts(command.session);
         let running = self.start(command, None).await?;
         let tracked = self.track(command, &running);
         let task = place.fill(running);
@@ -204,6 +206,7 @@ impl Context {
         let what = What::Text(permitted);
         let command = Command { session, what, state, stdin: Stdin::Empty, moves_session: false };
         let place = command.reserve()?;
+        self.answers_for_hosts(session);
         let started = in_time(async {
             let keeper = command.keeper().await?;
             let starting = session.names().command_starts().await;
@@ -222,6 +225,13 @@ impl Context {
         Ok(task)
     }
 
+    /// The connections of the command belong to this call. A command that has started may connect at once.
+    fn answers_for_hosts(&self, session: &Arc<Session>) {
+        if let Some(hosts) = session.hosts() {
+            hosts.command_starts(self, session);
+        }
+    }
+
     /// Lists the command among those that run, and writes its start into the audit log.
     fn track(&self, command: &Command<'_>, running: &Running) -> Tracked {
         let about = match command.what {
@@ -234,9 +244,6 @@ impl Context {
                 About { command: permitted.words.join(" "), cwd: permitted.cwd.clone(), description: None }
             }
         };
-        if let Some(hosts) = command.session.hosts() {
-            hosts.command_starts(self, command.session);
-        }
         self.server.activity().begin(&self.record, about, running)
     }
 

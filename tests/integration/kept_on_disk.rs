@@ -87,12 +87,14 @@ fn temporary_directories_end_with_their_session() {
     // A directory that its owner may not write is removed too.
     client.bash("mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c; chmod 0 $TMPDIR/a/b $TMPDIR/a").ok();
     client.call("bash", json!({"command": "touch $TMPDIR/x; sleep 1000 & disown", "session": "other"})).ok();
-    assert_eq!(temporary_directories(&world).len(), 2);
+    // There may be one more for a session to come, which is empty.
+    let used = || temporary_directories(&world).iter().filter(|path| !entries(path).is_empty()).count();
+    assert_eq!(used(), 2);
     client.delete();
-    until("both to go", || temporary_directories(&world).is_empty().then_some(()));
+    until("both to go", || (used() == 0 && temporary_directories(&world).len() <= 1).then_some(()));
     let mut next = server.client("tok");
     next.bash("touch $TMPDIR/x").ok();
-    assert_eq!(temporary_directories(&world).len(), 1);
+    assert_eq!(used(), 1);
 }
 
 #[test]
