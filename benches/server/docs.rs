@@ -9,16 +9,28 @@ use crate::measures::{QUESTIONS, Results};
 use crate::plot::{self, Bar, Plot};
 use crate::table::{Row, Target};
 
-pub fn write(results: &Results, conditions: &str) -> anyhow::Result<()> {
+/// What was not measured stays as it is. `part` names the measures of a run that did not measure everything.
+pub fn write(results: &Results, conditions: &str, part: Option<&str>) -> anyhow::Result<()> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    let page = root.join("docs/performance.md");
-    fill(&page, "conditions", &format!("{conditions}\n"))?;
-    fill(&page, "promises", &promises(&results.rows))?;
-    fill(&page, "peers", &beside_peers(&results.rows))?;
-    fill(&page, "growth", &growth(&results.plots))?;
-    fill(&root.join("README.md"), "facts", &facts(results))?;
-    let images = root.join("docs/images");
-    std::fs::write(images.join("latency.svg"), latency(&results.rows))?;
+    let (page, images) = (root.join("docs/performance.md"), root.join("docs/images"));
+    change(&page, "conditions", |old| match part {
+        None => format!("{conditions}\n"),
+        Some(part) => replace_lines(old, &[format!("- {part}: {conditions}")], ": "),
+    })?;
+    change(&page, "promises", |old| match part {
+        None => [&PROMISES_HEAD.map(str::to_owned)[..], &promises(&results.rows)].concat().join("\n") + "\n",
+        Some(_) => replace_lines(old, &promises(&results.rows), " | "),
+    })?;
+    if results.rows.iter().any(|row| !row.server.starts_with("testudo")) {
+        change(&page, "peers", |_| beside_peers(&results.rows))?;
+        std::fs::write(images.join("latency.svg"), latency(&results.rows))?;
+    }
+    if !results.plots.is_empty() {
+        change(&page, "growth", |_| growth(&results.plots))?;
+    }
+    if !results.facts.is_empty() {
+        change(&root.join("README.md"), "facts", |_| facts(results))?;
+    }
     for plot in &results.plots {
         std::fs::write(images.join(format!("{}.svg", plot.file)), plot.svg())?;
     }
@@ -26,34 +38,49 @@ pub fn write(results: &Results, conditions: &str) -> anyhow::Result<()> {
 }
 
 /// Replaces what lies between the marks of that name.
-fn fill(page: &Path, name: &str, text: &str) -> anyhow::Result<()> {
+fn change(page: &Path, name: &str, new: impl FnOnce(&str) -> String) -> anyhow::Result<()> {
     let written = std::fs::read_to_string(page).with_context(|| format!("failed to read {}", page.display()))?;
     let (begin, end) = (format!("<!-- measured: {name} -->\n"), "<!-- end -->");
-    let parts = written.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
-    let (before, after) = parts.with_context(|| format!("{} has no place for {name}", page.display()))?;
+    let parts = written.split_once(&begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?)));
+    let (before, (old, after)) = parts.with_context(|| format!("{} has no place for {name}", page.display()))?;
+    let text = new(old.trim_matches('\n'));
     Ok(std::fs::write(page, format!("{before}{begin}\n{text}\n{end}{after}"))?)
 }
 
-/// What testudo promises, and what it does.
-fn promises(rows: &[Row]) -> String {
-    let mut text = "| measure | testudo | floor | ratio | promised | |\n|---|---|---|---|---|---|\n".to_owned();
+/// The old lines, each replaced by the new one that begins with the same name; the others follow.
+fn replace_lines(old: &str, new: &[String], after_name: &str) -> String {
+    let name = |line: &str| line.split_once(after_name).map(|(name, _)| name.to_owned());
+    let mut left: Vec<&String> = new.iter().collect();
+    let mut lines: Vec<&str> = Vec::new();
+    for line in old.lines() {
+        let at = left.iter().position(|new| name(line).is_some() && name(new) == name(line));
+        lines.push(at.map_or(line, |at| left.remove(at)));
+    }
+    lines.extend(left.into_iter().map(String::as_str));
+    lines.join("\n") + "\n"
+}
+
+const PROMISES_HEAD: [&str; 2] = ["| measure | testudo | floor | ratio | promised | |", "|---|---|---|---|---|---|"];
+
+/// What testudo promises, and what it does: the lines of a table.
+fn promises(rows: &[Row]) -> Vec<String> {
     let ours = rows.iter().filter(|row| row.server.starts_with("testudo") && row.server != "testudo, sandbox off");
-    for row in ours {
+    let lines = ours.map(|row| {
         let name =
             if row.server == "testudo" { row.name.clone() } else { format!("{} ({})", row.name, &row.server[9..]) };
         let promised = row.target.map(Target::text).unwrap_or_default();
-        text += &match &row.result {
+        match &row.result {
             Ok(figure) => format!(
-                "| {name} | {} | {} | {} | {promised} | {} |\n",
+                "| {name} | {} | {} | {} | {promised} | {} |",
                 figure.text(),
                 figure.floor_text(),
                 figure.ratio_text(),
                 row.target.map_or("", |target| if target.met(figure) { "kept" } else { "**missed**" }),
             ),
-            Err(error) => format!("| {name} | not measured: {} | | | {promised} | |\n", brief(error)),
-        };
-    }
-    text
+            Err(error) => format!("| {name} | not measured: {} | | | {promised} | |", brief(error)),
+        }
+    });
+    lines.collect()
 }
 
 /// A table of all servers for the measures that more than testudo took part in.

@@ -103,6 +103,12 @@ impl<'a> Connection<'a> {
         Ok(self.wait(id)?.message["result"].take())
     }
 
+    /// The result of any tool, whether it is an error or not.
+    pub fn result_of_tool(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Value> {
+        let mut answer = self.request("tools/call", &json!({ "name": name, "arguments": arguments }))?;
+        Ok(answer.message["result"].take())
+    }
+
     /// The time until a refusal came.
     pub fn refused(&mut self, name: &str, arguments: &Value) -> anyhow::Result<Duration> {
         let (id, sent) = self.send("tools/call", &json!({ "name": name, "arguments": arguments }))?;

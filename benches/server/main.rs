@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
     let conditions = machine::conditions(&before);
     print!("{}\n{}\n{conditions}\n", table::render(&results.rows), docs::facts(&results));
     if options.docs {
-        docs::write(&results, &conditions)?;
+        docs::write(&results, &conditions, options.part().as_deref())?;
     }
     Ok(())
 }

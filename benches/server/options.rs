@@ -11,15 +11,17 @@ Measures MCP servers over stdio and prints one table of ratios.
 Without --server, testudo is measured with its defaults and with --sandbox off.
 
   --peers                      also measure the servers that people use instead, installed below target/peers
-  --docs                       write the figures and plots into docs/performance.md and README.md; measures everything
+  --docs                       write the figures and plots into docs/performance.md and README.md; what was not measured
+                               stays as it is there
   --binary FILE                the testudo to measure [the one that cargo built with the benchmark]
+  --testudo NAME=FILE          measure this testudo instead; repeat it to compare two in one run
   --server NAME=COMMAND LINE   measure this server instead; repeat it to compare servers in one run; words are split at
                                blanks
   --tool NAME                  its tool that runs shell text [bash]
   --arguments JSON             what that tool takes; \"{command}\" stands for the text [{\"command\": \"{command}\"}]
   --rounds N                   samples of a short call [100]
   --only WORD                  only measures whose name contains the word (latency, sandbox, network, start, idle, output,
-                               beside, parallel, files, sessions, drafts, binary, growth, facts)
+                               beside, parallel, files, sessions, calls, drafts, binary, growth, facts)
   --skip WORD                  not these measures; repeat it for several
 
 --tool and --arguments belong to the --server before them.";
@@ -38,9 +40,21 @@ impl Options {
         self.only.as_deref().is_none_or(|only| measure.contains(only)) && !self.skip.iter().any(|skip| measure == skip)
     }
 
+    /// Which measures a run takes that does not take all of them.
+    pub fn part(&self) -> Option<String> {
+        let without = (!self.skip.is_empty()).then(|| format!("without `{}`", self.skip.join("`, `")));
+        let only = self.only.as_ref().map(|only| format!("`{only}` alone"));
+        only.or(without)
+    }
+
     /// The servers that run shell text.
     pub fn shells(&self) -> Vec<&Subject> {
         self.servers.iter().filter(|subject| subject.shell).collect()
+    }
+
+    /// Every testudo with its defaults: several if they are compared with each other.
+    pub fn testudos(&self) -> Vec<&Subject> {
+        self.servers.iter().filter(|subject| subject.ours && subject.words.len() == 1).collect()
     }
 
     /// testudo with its defaults.
@@ -66,6 +80,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
             "--only" => options.only = Some(value()?),
             "--skip" => options.skip.push(value()?),
             "--server" => options.servers.push(foreign(&value()?)?),
+            "--testudo" => options.servers.push(another(&value()?)?),
             "--tool" => last(&mut options)?.tool = value()?,
             "--arguments" => {
                 last(&mut options)?.template = serde_json::from_str(&value()?).context("--arguments needs JSON")?;
@@ -74,7 +89,6 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
         }
     }
     ensure!(options.rounds > 0, "--rounds needs at least one");
-    ensure!(!options.docs || options.only.is_none(), "--docs needs every measure, so --only cannot be given");
     if options.servers.is_empty() {
         let ours = Subject::ours("testudo", &binary, &[]);
         options.servers = vec![ours, Subject::ours("testudo, sandbox off", &binary, &["--sandbox", "off"])];
@@ -83,6 +97,11 @@ pub fn parse(words: impl Iterator<Item = String>) -> anyhow::Result<Option<Optio
         options.servers.extend(peers::all()?);
     }
     Ok(Some(options))
+}
+
+fn another(text: &str) -> anyhow::Result<Subject> {
+    let (name, file) = text.split_once('=').context("--testudo needs NAME=FILE")?;
+    Ok(Subject::ours(name, file, &[]))
 }
 
 fn foreign(text: &str) -> anyhow::Result<Subject> {

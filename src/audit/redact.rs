@@ -3,11 +3,13 @@
 //! secrets, passwords in URLs, and tokens that are known by how they begin.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 use regex::{Captures, Regex};
 
+use crate::base::locks::LockExt;
 use crate::base::secret_names::looks_secret;
 use crate::base::secret_values;
 
@@ -18,7 +20,12 @@ const SHORTEST_VALUE: usize = 6;
 #[derive(Debug)]
 pub struct Redactor {
     values: Vec<String>,
+    /// Short texts without a secret. Most texts in a log occur again and again: names, directories, reasons.
+    clean: Mutex<HashSet<String>>,
 }
+
+const MOST_CLEAN: usize = 256;
+const LONGEST_CLEAN: usize = 256;
 
 /// A word as shells write it: parts in quotes, and anything else up to a blank or an operator.
 const WORD: &str = r#"(?:'[^']*'|"(?:[^"\\]|\\.)*"|[^\s'"|&;<>()])+"#;
@@ -56,11 +63,26 @@ impl Redactor {
         let mut values: Vec<String> = values.into_iter().filter(|value| value.len() >= SHORTEST_VALUE).collect();
         // A longer one may hold a shorter one.
         values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        Self { values }
+        Self { values, clean: Mutex::default() }
     }
 
     /// The text without its secrets; `None` if there is none in it.
     pub fn redacted(&self, text: &str) -> Option<String> {
+        if self.clean.locked().contains(text) {
+            return None;
+        }
+        let redacted = self.without_secrets(text);
+        if redacted.is_none() && text.len() <= LONGEST_CLEAN {
+            let mut clean = self.clean.locked();
+            if clean.len() >= MOST_CLEAN {
+                clean.clear();
+            }
+            clean.insert(text.to_owned());
+        }
+        redacted
+    }
+
+    fn without_secrets(&self, text: &str) -> Option<String> {
         let mut result = Cow::Borrowed(text);
         let mut replace = |change: &dyn Fn(&str) -> Cow<'_, str>| {
             if let Cow::Owned(changed) = change(&result) {

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-
-use similar::TextDiff;
+use std::time::{Duration, Instant};
 
 use super::Change;
 use super::changes::Sides;
@@ -13,7 +12,7 @@ use super::facts::{Facts, open_file};
 use super::parents::parent_of;
 use super::text::{line, name};
 use crate::base::invisible::made_visible;
-use crate::base::size;
+use crate::base::{line_diff, size};
 
 /// Of a longer file only the beginning is compared.
 const LONGEST: u64 = 256 << 10;
@@ -21,6 +20,8 @@ const LONGEST: u64 = 256 << 10;
 const SNIFFED: usize = 8000;
 /// A new or deleted file is shown so far.
 const MOST_LINES: usize = 2000;
+/// A person waits for the diffs of all files, so that of one may be rough.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What one change does to the content.
 pub fn diff(change: &Change, sides: &Sides) -> io::Result<String> {
@@ -44,12 +45,9 @@ pub fn diff(change: &Change, sides: &Sides) -> io::Result<String> {
     let header = |there: bool, letter: char| {
         if there { format!("{letter}/{}", name(&change.path)) } else { "/dev/null".to_owned() }
     };
-    let lines = TextDiff::from_lines(&old_text, &new_text);
-    let unified = lines
-        .unified_diff()
-        .context_radius(3)
-        .header(&header(old.is_some(), 'a'), &header(new.is_some(), 'b'))
-        .to_string();
+    let (hunks, _) = line_diff::unified(&old_text, &new_text, 3, true, Some(Instant::now() + PATIENCE));
+    let (before, after) = (header(old.is_some(), 'a'), header(new.is_some(), 'b'));
+    let unified = if hunks.is_empty() { hunks } else { format!("--- {before}\n+++ {after}\n{hunks}") };
     let shown: Vec<&str> = unified.lines().take(MOST_LINES).collect();
     let left = unified.lines().count() - shown.len();
     text.push_str(&made_visible(&shown.join("\n")));

@@ -7,9 +7,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::output::Recording;
 use super::process::{Exited, Process};
-use super::shell::{STALE, StateChannel};
+use super::shell::{GONE, STALE, StateChannel};
 use super::terminal::Terminal;
-use super::{Denials, ExitStatus, Input, OwnNetwork, ShellReport};
+use super::{Denials, ExitStatus, Input, OwnNetwork, ShellReport, ShellState};
 
 #[derive(Debug)]
 pub struct Running {
@@ -23,6 +23,8 @@ pub struct Running {
     pub(super) channel: StateChannel,
     /// Authenticates what comes over the channel.
     pub(super) nonce: String,
+    /// The state that its shell began with, if it ends with the same one and reports nothing.
+    pub(super) unchanged: Option<ShellState>,
 }
 
 /// Where its output goes.
@@ -112,7 +114,11 @@ impl Running {
         }
         // A shell that was told to die may still report. That is not a state the agent asked for.
         let died = matches!(exited.status, ExitStatus::Signal(_));
-        let report = ShellReport::parse(&bytes, &self.nonce).filter(|_| !died);
+        let report = match self.unchanged.take() {
+            Some(state) => (bytes == GONE.as_bytes()).then_some(ShellReport { state, cwd_is_gone: true }),
+            None => ShellReport::parse(&bytes, &self.nonce),
+        };
+        let report = report.filter(|_| !died);
         Ending::Exited { exited, report }
     }
 

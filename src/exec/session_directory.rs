@@ -25,6 +25,12 @@ impl SessionDirectory {
         Self { server, disk: Arc::new(disk), temporary }
     }
 
+    /// One for another session of the same server.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        self.server.session()
+    }
+
     /// Where one more stream is stored.
     pub fn spill(&self) -> Spill {
         let path = self.server.new_path("").ok();

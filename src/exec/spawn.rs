@@ -134,7 +134,16 @@ impl Place<'_> {
     pub(super) fn running(&self, process: Process, streams: Streams, channel: StateChannel) -> Running {
         let denials = Denials::new(self.keeper, &process, &self.state.cwd);
         let network = self.keeper.network().cloned();
-        Running { process, streams, input: None, denials, network, channel, nonce: self.nonce.to_owned() }
+        Running {
+            process,
+            streams,
+            input: None,
+            denials,
+            network,
+            channel,
+            nonce: self.nonce.to_owned(),
+            unchanged: None,
+        }
     }
 
     fn connect_terminal(&self, master: OwnedFd) -> io::Result<(Arc<Input>, Streams)> {

@@ -40,7 +40,8 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, InstallError> {
     if !found.is_file() || found.len() > MOST_BYTES {
         return Err(unreadable(io::Error::other("it is not a file of settings")));
     }
-    fs::read_to_string(path).map(Some).map_err(unreadable)
+    let bytes = fs::read(path).map_err(unreadable)?;
+    String::from_utf8(bytes).map(Some).map_err(|_| unreadable(io::Error::other("it is not text in UTF-8")))
 }
 
 impl Change {
@@ -72,6 +73,11 @@ impl Change {
         let target = follow(&self.file).map_err(unwritable)?;
         let backup = backup_of(&self.file);
         let old = self.before.as_ref().map(|_| fs::metadata(&target)).transpose().map_err(unwritable)?;
+        if old.as_ref().is_some_and(|old| is_kept_from_writing(&target, old)) {
+            return Err(unwritable(io::Error::other(
+                "the file is read-only; make it writable first, if it is yours to change",
+            )));
+        }
         if let Some(parent) = target.parent() {
             fs::create_dir_all(parent).map_err(unwritable)?;
         }
@@ -93,6 +99,11 @@ impl Change {
         }
         Ok(self.keeps_backup().then_some(backup))
     }
+}
+
+/// A rename would replace such a file too. But the owner has said that it should stay as it is, or it is not this user's.
+fn is_kept_from_writing(path: &Path, found: &fs::Metadata) -> bool {
+    found.permissions().mode() & 0o222 == 0 || rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_err()
 }
 
 /// The file that a chain of links ends at. It need not exist.

@@ -19,10 +19,12 @@ enum State {
     Bytes(u64),
     /// The line with the size of a chunk, as far as it has come.
     Size(Vec<u8>),
-    /// The bytes of a chunk and the line end behind them.
+    /// The bytes of a chunk.
     Chunk(u64),
-    /// The lines behind the last chunk; the length of the line so far.
-    Trailer(usize),
+    /// The line end behind them.
+    ChunkEnd(Vec<u8>),
+    /// A line behind the last chunk.
+    Trailer(Vec<u8>),
     Over,
 }
 
@@ -71,39 +73,45 @@ impl Body {
                 let count = some(*left);
                 *left -= count as u64;
                 if *left == 0 {
-                    self.state = State::Size(Vec::new());
+                    self.state = State::ChunkEnd(Vec::new());
                 }
                 Ok(count)
             }
-            State::Size(line) => {
+            State::Size(line) | State::ChunkEnd(line) | State::Trailer(line) => {
                 line.push(bytes[0]);
-                if bytes[0] == b'\n' {
-                    self.state = match chunk_size(line)? {
-                        0 => State::Trailer(0),
-                        size => State::Chunk(size + 2),
-                    };
-                } else if line.len() > LONGEST_LINE {
+                if line.len() > LONGEST_LINE {
                     return Err(Malformed);
                 }
-                Ok(1)
-            }
-            State::Trailer(length) => {
-                match bytes[0] {
-                    b'\n' if *length == 0 => self.state = State::Over,
-                    b'\n' => *length = 0,
-                    b'\r' => {}
-                    _ if *length < LONGEST_LINE => *length += 1,
-                    _ => return Err(Malformed),
+                if bytes[0] == b'\n' {
+                    self.state = self.after_line()?;
                 }
                 Ok(1)
             }
             State::Over => Ok(0),
         }
     }
+
+    /// What follows a line that came completely.
+    fn after_line(&self) -> Result<State, Malformed> {
+        match &self.state {
+            State::Size(bytes) => match chunk_size(line(bytes)?)? {
+                0 => Ok(State::Trailer(Vec::new())),
+                size => Ok(State::Chunk(size)),
+            },
+            State::ChunkEnd(bytes) if line(bytes)?.is_empty() => Ok(State::Size(Vec::new())),
+            State::Trailer(bytes) if line(bytes)?.is_empty() => Ok(State::Over),
+            State::Trailer(_) => Ok(State::Trailer(Vec::new())),
+            State::ChunkEnd(_) | State::Bytes(_) | State::Chunk(_) | State::Over => Err(Malformed),
+        }
+    }
+}
+
+/// A line without its end. Servers may disagree about where one ends otherwise.
+fn line(bytes: &[u8]) -> Result<&[u8], Malformed> {
+    bytes.strip_suffix(b"\r\n").filter(|line| !line.contains(&b'\r')).ok_or(Malformed)
 }
 
 fn chunk_size(line: &[u8]) -> Result<u64, Malformed> {
-    let line = line.strip_suffix(b"\r\n").ok_or(Malformed)?;
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii_end();
     let text = std::str::from_utf8(digits).map_err(|_| Malformed)?;
     let hexadecimal = !text.is_empty() && text.len() <= 15 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -133,7 +141,22 @@ mod tests {
 
     #[test]
     fn a_size_that_servers_may_read_differently_is_refused() {
-        for line in ["+5\r\n", "0x5\r\n", "-1\r\n", "\r\n", "5\n", "fffffffffffffffff\r\n", " 5\r\n"] {
+        for line in [
+            "+5\r\n",
+            "0x5\r\n",
+            "-1\r\n",
+            "\r\n",
+            "5\n",
+            "fffffffffffffffff\r\n",
+            " 5\r\n",
+            "5;x\ry\r\n",
+            // Where a chunk or a trailer ends, too.
+            "1\r\nx5\r\n",
+            "1\r\nx\n5\r\n",
+            "1\r\nxy\n",
+            "0\r\nx: y\n",
+            "0\r\n\r\r\n",
+        ] {
             assert_eq!(Body::new(Framing::Chunked).take(line.as_bytes()), Err(Malformed), "{line:?}");
         }
     }

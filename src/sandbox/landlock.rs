@@ -53,17 +53,20 @@ pub fn enforce(profile: &Profile) -> Result<(), Failure> {
             }
         }
     }
+    // A domain reaches the sockets of its own processes without a rule.
+    let others_sockets = profile.reaches_own_sockets_only().then_some(AccessFs::ResolveUnix);
+    let work = (read() | write()) & !BitFlags::from_iter(others_sockets);
     let home = profile.home.iter().filter(|_| profile.private_home().is_some());
     let home = home.flat_map(|home| [&home.path].into_iter().chain(home.aliases.iter().map(|(alias, _)| alias)));
     for path in profile.writable.iter().chain(home).map(PathBuf::as_path).chain([profile.tmp_seen()]) {
         match profile.level {
-            Level::Full => rules.add(path, read() | write())?,
+            Level::Full => rules.add(path, work)?,
             // Without mounts, a scope with secrets in it is granted in parts. Nothing can be created beside a secret
             // then. What other programs put into a cache stays there: a socket that was moved or linked into the scope
             // would be one of the scope's.
             Level::Landlock | Level::None => {
                 let ours = path == profile.tmp_seen() || profile.scope.iter().any(|scope| path.starts_with(scope));
-                let access = if ours { read() | write() } else { (read() | write()) & !AccessFs::Refer };
+                let access = if ours { work } else { work & !AccessFs::Refer };
                 without(path, &hidden).iter().try_for_each(|part| rules.add(part, access))?;
             }
         }

@@ -6,6 +6,7 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use rustix::net::netlink::SOCK_DIAG;
 use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, socket, socket_with};
 
@@ -14,18 +15,26 @@ use super::{Network, Profile};
 /// Connections that wait for the proxy. More than any session should have at once.
 const BACKLOG: i32 = 4096;
 
-/// Brings up the loopback interface. Returns what the server gets: two tables of TCP sockets, for both versions of IP, and
-/// the listening socket of the proxy if there is to be one.
+/// Brings up the loopback interface. Returns what the server gets: [`views`], and the listening socket of the proxy if there is
+/// to be one.
 pub fn open(profile: &Profile) -> io::Result<Vec<OwnedFd>> {
     raise_loopback()?;
-    let first = File::open("/proc/self/net/tcp")?;
-    // There is no second one where IP version 6 is switched off.
-    let second = File::open("/proc/self/net/tcp6").or_else(|_| first.try_clone())?;
-    let mut all = vec![first.into(), second.into()];
+    let mut all = views()?;
     if profile.network == Network::Hosts {
         all.push(listener(profile.proxy)?);
     }
     Ok(all)
+}
+
+/// By which the sockets of this network can be listed, wherever they are taken: a netlink socket, and two tables of TCP
+/// sockets, for both versions of IP.
+pub fn views() -> io::Result<Vec<OwnedFd>> {
+    let first: OwnedFd = File::open("/proc/self/net/tcp")?.into();
+    // There is no second one where IP version 6 is switched off.
+    let second = File::open("/proc/self/net/tcp6").map_or_else(|_| first.try_clone(), |table| Ok(table.into()))?;
+    let netlink = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG));
+    // Whoever finds no netlink socket here looks at the tables.
+    Ok(vec![netlink.map_or_else(|_| first.try_clone(), Ok)?, first, second])
 }
 
 fn listener(port: u16) -> io::Result<OwnedFd> {

@@ -106,6 +106,11 @@ impl Profile {
         self.level == Level::Landlock && self.network == Network::Hosts
     }
 
+    /// Whether a program outside must not be reached even by a Unix socket in the scope: it may use the network freely.
+    pub fn reaches_own_sockets_only(&self) -> bool {
+        self.network != Network::On && self.sockets != Sockets::All
+    }
+
     pub fn is_writable(&self, path: &Path) -> bool {
         let below = |directory: &PathBuf| path.starts_with(directory);
         let writable = self.writable.iter().chain(self.private_home()).any(below);

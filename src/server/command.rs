@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::activity::{About, Tracked};
+pub use super::command_error::CommandError;
 use super::tasks::{LimitReached, Reservation};
-use super::{Context, Progress, Session, ToolError, answers, granted};
+use super::waiting_shells::AwaitedCommand;
+use super::{Context, Progress, Session, answers, granted};
 use crate::exec::{
     self, Ending, Exited, KeeperError, KeeperLink, Place, Running, ShellState, Stdin, Streams, Task, WaitingShell,
 };
@@ -82,22 +84,12 @@ pub enum How {
     Lost,
 }
 
-/// Why a command gave no result.
-#[derive(Debug, thiserror::Error)]
-pub enum CommandError {
-    #[error(transparent)]
-    Start(#[from] KeeperError),
-    #[error("cancelled by the client; the command and its children were ended")]
-    Cancelled,
-    #[error("{full}")]
-    Full { full: LimitReached, tasks: Vec<String> },
-}
-
 impl Context {
     /// Runs a command and waits for its end.
     pub async fn run(&self, command: &Command<'_>, limit: TimeLimit) -> Result<Finished, CommandError> {
         let progress = Progress::default();
         let listener = self.progress.is_some().then(|| progress.listener());
+        let awaited = command.session.waiting_shells().await_command();
         let mut running = match self.use_waiting_shell(command, listener.clone()).await {
             Some(running) => running,
             None => self.start(command, listener.clone()).await?,
@@ -112,7 +104,7 @@ impl Context {
         let finishing = progress.while_running(sink(), running.finish(Some(first), &self.cancel));
         let mut ending = self.at_desk(command.session, finishing).await;
         if matches!(ending, Ending::Stale) {
-            // The waiting shell's directory was removed or replaced. A fresh shell runs the text, or says what is wrong.
+            // The waiting shell's directory was replaced. A fresh shell runs the text, or says what is wrong.
             tracked.end(None, Some("its directory was replaced"));
             running = self.start(command, listener).await?;
             tracked = self.track(command, &running);
@@ -122,16 +114,16 @@ impl Context {
         let rest = limit.time.saturating_sub(first);
         if matches!(ending, Ending::TimeUp) && !rest.is_zero() {
             if let Ok(place) = command.session.tasks().reserve() {
-                let finished =
-                    self.go_on(place, (running, tracked), first, (limit.then == AtLimit::End).then_some(rest));
-                self.prepare_next(command);
+                let ends_after = (limit.then == AtLimit::End).then_some(rest);
+                let finished = self.go_on(place, (running, tracked), first, ends_after);
+                self.prepare_next(command, awaited);
                 return Ok(finished);
             }
             // There is no room for one more task. A late answer is better than a command that is ended early.
             ending = progress.while_running(sink(), running.finish(Some(rest), &self.cancel)).await;
         }
         let finished = self.finished(command, (running, tracked), ending, limit).await;
-        self.prepare_next(command);
+        self.prepare_next(command, awaited);
         finished
     }
 
@@ -295,7 +287,8 @@ impl Context {
 
     /// Starts the next shell while the agent reads the answer. The next command most likely starts where this one ended,
     /// or, where nothing persists, where this one started.
-    fn prepare_next(&self, command: &Command<'_>) {
+    fn prepare_next(&self, command: &Command<'_>, awaited: AwaitedCommand) {
+        drop(awaited);
         let state = if command.moves_session { &command.session.state() } else { command.state };
         self.prepare_waiting_shells(command, state);
     }
@@ -361,39 +354,5 @@ impl Command<'_> {
     fn reserve(&self) -> Result<Reservation, CommandError> {
         let tasks = self.session.tasks();
         tasks.reserve().map_err(|full| CommandError::Full { full, tasks: tasks.ids() })
-    }
-}
-
-impl From<CommandError> for ToolError {
-    fn from(error: CommandError) -> Self {
-        let text = Self::new(error.to_string());
-        match error {
-            CommandError::Cancelled => text,
-            CommandError::Full { tasks, .. } => text.hint(format!(
-                "Nothing was run. Tasks: {}. Read finished ones with task_output, end others with task_stop.",
-                tasks.join(", ")
-            )),
-            CommandError::Start(error) => {
-                error.advice().into_iter().fold(text.hint(what_was_run(&error)), ToolError::hint)
-            }
-        }
-    }
-}
-
-fn what_was_run(error: &KeeperError) -> &'static str {
-    match error {
-        KeeperError::Dead => {
-            "The command may not have run. Everything the session had started has ended; the next command gets a new \
-             keeper, with cwd and variables as before."
-        }
-        KeeperError::Execute { .. } | KeeperError::Prepare(_) | KeeperError::WorkingDirectory { .. } => {
-            "Nothing was run."
-        }
-        KeeperError::TooSlow(_)
-        | KeeperError::Launch(_)
-        | KeeperError::NoProc
-        | KeeperError::NotReady
-        | KeeperError::Restrict(_)
-        | KeeperError::Refused(_) => "Nothing was run. `testudo doctor` shows what this machine lacks and the fix.",
     }
 }

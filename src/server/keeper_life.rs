@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::profiles::{Profiles, TooWeak, WorkArea};
+use super::profiles::{Plan, Profiles, TooWeak, WorkArea};
 use super::{Hosts, Notes, Proxies, SpareKeeper};
 use crate::base::size;
 use crate::exec::{DiskFull, Excess, KeeperError, KeeperLink, OwnNetwork, SessionDirectory};
@@ -100,17 +100,9 @@ impl KeeperLife {
         protected: impl AsyncFnOnce(Level) -> Vec<PathBuf>,
         grants: &[Grant],
     ) -> Result<Arc<KeeperLink>, KeeperError> {
-        let no_tmp =
-            |error: &io::Error| KeeperError::Refused(format!("{NO_TMP}: {error}\nfix: {}", obstacles::TEMPORARY));
-        let tmp = self.directory.temporary().map_err(no_tmp)?;
-        let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
-        let area = WorkArea { project, scope, tmp, directory: self.directory.server() };
-        let mut plan = self.profiles.plan(area, &self.spare).await.map_err(weak)?;
+        let mut plan = plan(&self.profiles, &self.spare, &self.directory, (project, scope)).await?;
         let profile = &mut plan.profile;
         profile.protected = protected(profile.level).await;
-        if profile.level == Level::Landlock {
-            profile.variables.extend(write_settings_copies(&profile.secrets, &tmp.join(SETTINGS)));
-        }
         self.profiles.give(profile, grants);
         let mut listener = None;
         if let Some(proxies) = &self.proxies {
@@ -125,7 +117,18 @@ impl KeeperLife {
             proxies.serve(&keeper, listener, grants);
         }
         keeper.count_in(self.profiles.totals());
+        if grants.is_empty() && self.proxies.is_none() {
+            self.prepare_next(project.to_owned(), scope.to_owned());
+        }
         Ok(keeper)
+    }
+
+    /// The next session most likely works in the same place.
+    fn prepare_next(&self, project: PathBuf, scope: Vec<PathBuf>) {
+        let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
+        self.spare.replenish(&self.directory, move |directory| {
+            Box::pin(async move { plan(&profiles, &spare, directory, (&project, &scope)).await.ok() })
+        });
     }
 
     /// Commands that still run under a former keeper can no longer write what has left the scope.
@@ -238,4 +241,23 @@ impl KeeperLife {
         let Generations { current, former, .. } = std::mem::take(&mut *keepers);
         futures::future::join_all(current.iter().chain(&former).map(|keeper| keeper.end())).await;
     }
+}
+
+/// What a keeper is made from, except for what only its session knows.
+async fn plan(
+    profiles: &Profiles,
+    spare: &SpareKeeper,
+    directory: &SessionDirectory,
+    (project, scope): (&Path, &[PathBuf]),
+) -> Result<Plan, KeeperError> {
+    let no_tmp = |error: &io::Error| KeeperError::Refused(format!("{NO_TMP}: {error}\nfix: {}", obstacles::TEMPORARY));
+    let tmp = directory.temporary().map_err(no_tmp)?;
+    let weak = |error: TooWeak| KeeperError::Refused(error.to_string());
+    let area = WorkArea { project, scope, tmp, directory: directory.server() };
+    let mut plan = profiles.plan(area, spare).await.map_err(weak)?;
+    let profile = &mut plan.profile;
+    if profile.level == Level::Landlock {
+        profile.variables.extend(write_settings_copies(&profile.secrets, &tmp.join(SETTINGS)));
+    }
+    Ok(plan)
 }

@@ -33,6 +33,7 @@ struct Lines {
     partial: Vec<u8>,
 }
 
+/// From one message to the next, and from the beginning to the first: a command that ends before is never delayed.
 const BETWEEN: Duration = Duration::from_millis(50);
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// A client that reads a message together with the answer takes it for an error: "unknown token". Most commands end right
@@ -83,7 +84,8 @@ impl Progress {
                 () = self.changed.notified() => false,
                 () = tokio::time::sleep(HEARTBEAT) => true,
             };
-            if !silent && tokio::time::timeout(HELD, done.cancelled()).await.is_ok() {
+            let held = HELD.max(BETWEEN.saturating_sub(begun.elapsed()));
+            if !silent && tokio::time::timeout(held, done.cancelled()).await.is_ok() {
                 return last;
             }
             if let Some((count, message)) = self.take() {
@@ -193,7 +195,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_message_and_the_answer_are_apart() {
         // Milliseconds that the work goes on after its only line, whether it is told, and when the answer comes.
-        for (after, is_told, answered) in [(0, false, 0), (9, false, 9), (12, true, 20), (30, true, 30)] {
+        for (after, is_told, answered) in [(0, false, 0), (49, false, 49), (52, true, 60), (70, true, 70)] {
             let (sink, seen) = collected();
             let progress = Progress::default();
             let (worker, begun) = (progress.clone(), Instant::now());

@@ -133,7 +133,7 @@ impl Server {
             tokio::task::spawn_blocking(move || work.look());
         }
         context.record.end(&result);
-        tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
+        exec::worked();
         Ok(result)
     }
 
@@ -161,6 +161,7 @@ impl Server {
             server.record_start();
             drop(held);
             earlier.remember(found.is_final().then(|| Tested::from(&*found)));
+            exec::started();
             found
         };
         let Some(recalled) = recalled else { return Some(test.await) };

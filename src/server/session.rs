@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::stored_outputs::{StoredOutput, StoredOutputs};
 use super::waiting_shells::WaitingShells;
 use super::{Basis, Context, Hosts, Ids, KeeperLife, NameWatch, Notes, PublishedPorts, Tasks, Workplace, disk_watch};
 use crate::base::locks::LockExt;
@@ -32,7 +33,7 @@ pub struct Session {
     keepers: Arc<KeeperLife>,
     names: Arc<NameWatch>,
     notes: Notes,
-    outputs: Mutex<Vec<StoredOutput>>,
+    outputs: Mutex<StoredOutputs>,
     ids: Arc<Ids>,
     tasks: Tasks,
     waiting_shells: WaitingShells,
@@ -54,17 +55,6 @@ pub struct Equipment {
     pub approvals: Approvals,
     pub directory: Arc<SessionDirectory>,
     pub ports: Option<PublishedPorts>,
-}
-
-/// A stream that was too long to show, readable by its id until the session ends.
-#[derive(Clone, Debug)]
-pub struct StoredOutput {
-    pub id: String,
-    pub stream: &'static str,
-    pub exit_code: i32,
-    pub recording: Recording,
-    /// Only what is on disk is left of it.
-    archived: bool,
 }
 
 impl Session {
@@ -205,9 +195,7 @@ impl Session {
         notes.extend(self.notes.take());
         notes.extend(self.keepers.take_notes());
         // The result is written, so nobody needs the texts of the streams any more.
-        let mut outputs = self.outputs.locked();
-        let fresh = outputs.iter_mut().filter(|output| !output.archived);
-        fresh.for_each(|output| output.archived = output.recording.archive());
+        self.outputs.locked().archive();
         notes
     }
 
@@ -280,18 +268,11 @@ impl Session {
 
     /// Makes a stream readable by id. A stream that has an id keeps it.
     pub fn store(&self, stream: &'static str, exit_code: i32, recording: Recording) -> String {
-        let mut outputs = self.outputs.locked();
-        if let Some(known) = outputs.iter_mut().find(|output| output.recording.is_same(&recording)) {
-            known.exit_code = exit_code;
-            return known.id.clone();
-        }
-        let id = self.ids.output();
-        outputs.push(StoredOutput { id: id.clone(), stream, exit_code, recording, archived: false });
-        id
+        self.outputs.locked().store(stream, exit_code, recording, || self.ids.output())
     }
 
     pub fn output(&self, id: &str) -> Option<StoredOutput> {
-        self.outputs.locked().iter().find(|output| output.id == id).cloned()
+        self.outputs.locked().get(id).cloned()
     }
 
     /// Whether this is the id of one of its tasks or stored outputs.
@@ -300,7 +281,7 @@ impl Session {
     }
 
     pub fn output_ids(&self) -> Vec<String> {
-        self.outputs.locked().iter().map(|output| output.id.clone()).collect()
+        self.outputs.locked().ids()
     }
 
     /// Ends every process that this session started: TERM first, KILL after the grace period.
@@ -313,7 +294,7 @@ impl Session {
         self.tasks.clear();
         self.approvals.end();
         self.waiting_shells.end();
-        self.outputs.locked().clear();
+        *self.outputs.locked() = StoredOutputs::default();
         self.keepers.end().await;
         self.names.end().await;
         let directory = self.directory.clone();

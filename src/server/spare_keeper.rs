@@ -1,6 +1,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+
 use super::profiles::Plan;
 use crate::base::locks::LockExt;
 use crate::exec::{KeeperError, KeeperLink, SessionDirectory};
@@ -26,7 +28,8 @@ async fn launch(plan: &Plan) -> Result<KeeperLink, KeeperError> {
     attempt().await
 }
 
-/// The keeper that the self-test made. The first session takes it with its temporary directory, which saves a launch.
+/// A keeper that a session to come takes with its temporary directory, which saves a launch. The self-test made the first one.
+/// A server that has seen several sessions makes the next one when a session has taken the last.
 #[derive(Debug, Default)]
 pub struct SpareKeeper(Arc<Mutex<Spare>>);
 
@@ -34,7 +37,15 @@ pub struct SpareKeeper(Arc<Mutex<Spare>>);
 struct Spare {
     keeper: Option<KeeperLink>,
     directory: Option<Arc<SessionDirectory>>,
+    /// How many sessions have got a keeper.
+    sessions: usize,
+    in_the_making: bool,
 }
+
+/// One session may be all that a client ever has.
+const SEVERAL: usize = 2;
+/// The first command of the session that has taken the last one goes first.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// An idle server has no other processes after this.
 const KEPT: Duration = Duration::from_mins(5);
@@ -55,23 +66,23 @@ impl SpareKeeper {
         tokio::spawn(async move {
             tokio::time::sleep(KEPT).await;
             if let Some(spare) = expiring.upgrade() {
-                *spare.locked() = Spare::default();
+                spare.locked().clear();
             }
         });
     }
 
-    /// For the first session. It gets the spare keeper when it runs its first command.
+    /// For a new session. It gets the spare keeper when it runs its first command.
     pub fn take_directory(&self) -> Option<Arc<SessionDirectory>> {
         self.0.locked().directory.take()
     }
 
     /// The spare one if it lives and has that profile, else a new one.
     pub async fn take_or_launch(&self, mut plan: Plan) -> Result<KeeperLink, KeeperError> {
-        let spare = self.0.locked().keeper.take();
         // The spare one is made before anybody knows what is protected, and secrets may have changed since. It is told now.
         let protected = std::mem::take(&mut plan.profile.protected);
-        let fits = |spare: &KeeperLink| spare.was_made_for(&plan.profile) && !spare.is_dead();
-        if let Some(mut spare) = spare.filter(fits)
+        let fits = |spare: &mut KeeperLink| spare.was_made_for(&plan.profile) && !spare.is_dead();
+        let spare = self.0.locked().keeper.take_if(fits);
+        if let Some(mut spare) = spare
             && matches!(spare.mask(&plan.masks).await, Ok(true))
             && spare.protect_from_the_start(protected.clone()).await.is_ok()
         {
@@ -81,8 +92,43 @@ impl SpareKeeper {
         launch(&plan).await
     }
 
+    /// A session has got its keeper. If there are several sessions, a spare one is made for the next: `plan` plans it.
+    pub fn replenish(
+        self: &Arc<Self>,
+        former: &SessionDirectory,
+        plan: impl for<'a> FnOnce(&'a SessionDirectory) -> BoxFuture<'a, Option<Plan>> + Send + 'static,
+    ) {
+        {
+            let mut spare = self.0.locked();
+            spare.sessions += 1;
+            if spare.sessions < SEVERAL || spare.in_the_making {
+                return;
+            }
+            spare.in_the_making = true;
+        }
+        let (spare, directory) = (self.clone(), former.another());
+        tokio::spawn(async move {
+            tokio::time::sleep(PAUSE).await;
+            let keeper = match plan(&directory).await {
+                Some(plan) => launch(&plan).await.ok(),
+                None => None,
+            };
+            spare.0.locked().in_the_making = false;
+            if let Some(keeper) = keeper {
+                spare.put(keeper);
+                spare.furnish(directory);
+            }
+        });
+    }
+
     /// Ends it.
     pub fn end(&self) {
-        *self.0.locked() = Spare::default();
+        self.0.locked().clear();
+    }
+}
+
+impl Spare {
+    fn clear(&mut self) {
+        (self.keeper, self.directory) = (None, None);
     }
 }

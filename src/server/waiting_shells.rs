@@ -1,10 +1,11 @@
 //! The waiting shells of a session: started while the agent thinks, taken by the next commands.
 //!
 //! An agent that thinks between its calls needs one. A client that calls again at once, or several times at once, finds none
-//! ready, and from then on the session keeps one more each time, and starts the next ones while commands run.
+//! ready, and from then on the session keeps one more each time. It starts the next ones while commands run, unless every
+//! processor already has a command: then the answers come first.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
@@ -36,7 +37,13 @@ struct Pool {
     /// When a command last found none ready.
     missed: Instant,
     count: u64,
+    /// How many commands calls wait for.
+    running: usize,
 }
+
+/// A command that a call waits for.
+#[derive(Debug)]
+pub struct AwaitedCommand(WaitingShells);
 
 #[derive(Debug)]
 struct Slot {
@@ -53,7 +60,7 @@ struct Slot {
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { slots: Vec::new(), wanted: 1, missed: Instant::now(), count: 0 }
+        Self { slots: Vec::new(), wanted: 1, missed: Instant::now(), count: 0, running: 0 }
     }
 }
 
@@ -83,7 +90,8 @@ impl WaitingShells {
     /// Returns whether more have to be prepared.
     pub fn hurry(&self) -> bool {
         let pool = self.lock();
-        let in_demand = pool.wanted > 1 && !pool.slots.iter().any(|slot| slot.starting.is_finished());
+        let any_is_ready = pool.slots.iter().any(|slot| slot.starting.is_finished());
+        let in_demand = pool.wanted > 1 && !any_is_ready && pool.running < processors();
         if in_demand {
             pool.slots.iter().for_each(|slot| slot.hurry.notify_one());
         }
@@ -99,9 +107,10 @@ impl WaitingShells {
     ) -> Slot {
         *count += 1;
         let (number, hurry) = (*count, Arc::new(Notify::new()));
-        let hurried = hurry.clone();
+        let (hurried, shells) = (hurry.clone(), self.clone());
         let starting = tokio::spawn(async move {
-            let _ = tokio::time::timeout(PAUSE, hurried.notified()).await;
+            let is_busy = || shells.lock().running >= processors();
+            while tokio::time::timeout(PAUSE, hurried.notified()).await.is_err() && is_busy() {}
             start.await
         });
         let shells = self.clone();
@@ -143,6 +152,12 @@ impl WaitingShells {
         (&mut slot.starting).await.ok().flatten()
     }
 
+    /// A call begins to wait for a command.
+    pub fn await_command(&self) -> AwaitedCommand {
+        self.lock().running += 1;
+        AwaitedCommand(self.clone())
+    }
+
     /// Ends them, ready or not.
     pub fn end(&self) {
         self.lock().slots.clear();
@@ -151,6 +166,17 @@ impl WaitingShells {
     fn lock(&self) -> MutexGuard<'_, Pool> {
         self.0.locked()
     }
+}
+
+impl Drop for AwaitedCommand {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+    }
+}
+
+fn processors() -> usize {
+    static COUNT: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+    *COUNT
 }
 
 impl Drop for Slot {

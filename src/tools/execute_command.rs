@@ -2,11 +2,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Tool;
 use super::stream_text::complete_text;
 use super::time_limit::{self, time_limit};
+use crate::base::yaml::block;
 use crate::config::Config;
 use crate::exec::{KeeperError, ShellState, Stdin, Streams};
 use crate::files::{DirectoryError, real_directory};
@@ -33,14 +34,6 @@ pub struct Arguments {
 const PREFIX: &str = "Error executing command: ";
 const NOTE: &str = "Note: This tool does not support interactive commands. Ensure the command is non-interactive and the \
                     executable exists.";
-
-/// The result, in this order.
-#[derive(Serialize)]
-struct Executed {
-    exit_code: i32,
-    stdout: String,
-    stderr: String,
-}
 
 impl Tool for ExecuteCommand {
     const NAME: &'static str = "execute_command";
@@ -123,12 +116,12 @@ fn working_directory(arguments: &Arguments, config: &Config) -> Result<PathBuf, 
 
 fn yaml(streams: &Streams, exit_code: i32, note: Option<String>) -> Result<String, ToolError> {
     let Streams::Pipes { stdout, stderr } = streams else { return Err(ToolError::new("it has no streams")) };
-    let mut result = Executed { exit_code, stdout: complete_text(stdout), stderr: complete_text(stderr) };
+    let (stdout, mut stderr) = (complete_text(stdout), complete_text(stderr));
     if let Some(note) = note {
-        if !result.stderr.is_empty() && !result.stderr.ends_with('\n') {
-            result.stderr.push('\n');
+        if !stderr.is_empty() && !stderr.ends_with('\n') {
+            stderr.push('\n');
         }
-        result.stderr.push_str(&note);
+        stderr.push_str(&note);
     }
-    serde_saphyr::to_string(&result).map_err(|error| ToolError::new(error.to_string()))
+    Ok(format!("exit_code: {exit_code}\nstdout: {}\nstderr: {}\n", block(&stdout), block(&stderr)))
 }

@@ -1,6 +1,10 @@
 //! Parses the messages of clients, on both transports.
 
-use rmcp::model::ClientJsonRpcMessage;
+use rmcp::model::{
+    CallToolRequestMethod, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, JsonRpcRequest,
+    JsonRpcVersion2_0, Request, RequestId,
+};
+use serde::Deserialize;
 
 use super::envelope::Envelope;
 use super::message_error::MessageError;
@@ -23,11 +27,38 @@ pub fn parse(bytes: &[u8]) -> Result<ClientJsonRpcMessage, MessageError> {
     if has_more_values_than(MOST_VALUES, bytes) {
         return Err(MessageError::too_many_values(&Envelope::of(bytes), MOST_VALUES));
     }
+    if let Ok(call) = serde_json::from_slice::<ToolCall>(bytes) {
+        return Ok(call.into());
+    }
     match serde_json::from_slice(bytes) {
         // The SDK takes a request with an unusable id for a notification. Its sender would wait for a response forever.
         Ok(ClientJsonRpcMessage::Notification(_)) if Envelope::of(bytes).has_id() => Err(MessageError::unusable_id()),
         Ok(message) => Ok(message),
         Err(error) => Err(MessageError::unreadable(&Envelope::of(bytes), &error)),
+    }
+}
+
+/// The message that nearly all of them are. The SDK tries one kind of message after the other on a copy of the parsed text,
+/// which takes longer than everything else that happens to a short call before its command runs. Whatever is not exactly
+/// this is left to the SDK.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ToolCall {
+    jsonrpc: JsonRpcVersion2_0,
+    id: RequestId,
+    method: CallToolRequestMethod,
+    params: CallToolRequestParams,
+}
+
+impl From<ToolCall> for ClientJsonRpcMessage {
+    fn from(ToolCall { jsonrpc, id, method: CallToolRequestMethod, mut params }: ToolCall) -> Self {
+        let meta = params.meta.take();
+        let mut request = Request::new(params);
+        // The SDK looks for it there.
+        if let Some(meta) = meta {
+            request.extensions.insert(meta);
+        }
+        Self::Request(JsonRpcRequest { jsonrpc, id, request: ClientRequest::CallToolRequest(request) })
     }
 }
 
@@ -64,8 +95,6 @@ fn skip_text(rest: &mut std::slice::Iter<'_, u8>) {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::RequestId;
-
     use super::*;
 
     /// The code and the id of the error, and whether a response is expected.
@@ -114,6 +143,44 @@ mod tests {
         let many = format!("[{}0]", "0,".repeat(MOST_VALUES));
         assert_eq!(error(call(&many).as_bytes()), (-32600, Some(RequestId::Number(5)), true));
         assert!(parse(call(&format!("\"{}\"", ",[{".repeat(MOST_VALUES))).as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_call_is_what_the_sdk_would_make_of_it() {
+        let meta = r#""_meta":{"progressToken":7,"testudo/callId":"0123456789abcdef","x":{"y":[1.5,null]}}"#;
+        for params in [
+            r#"{"name":"bash"}"#.to_owned(),
+            r#"{"name":"bash","arguments":{"command":"echo \"\u00e9\"","n":-1,"f":0.1,"l":[{}]},"other":1}"#.to_owned(),
+            format!(r#"{{{meta},"name":"bash","arguments":{{}}}}"#),
+            format!(r#"{{"name":"bash","arguments":null,{meta}}}"#),
+            r#"{"name":"bash","_meta":null,"requestState":"s","inputResponses":{"a":{"action":"accept","content":{"b":true}}}}"#
+                .to_owned(),
+        ] {
+            for message in [
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#),
+                format!(r#"{{"params":{params},"method":"tools/call","id":"a","jsonrpc":"2.0"}}"#),
+            ] {
+                let call = serde_json::from_str::<ToolCall>(&message).expect(&message);
+                let by_sdk: ClientJsonRpcMessage = serde_json::from_str(&message).expect(&message);
+                assert_eq!(format!("{:?}", ClientJsonRpcMessage::from(call)), format!("{by_sdk:?}"), "{message}");
+            }
+        }
+    }
+
+    #[test]
+    fn everything_else_is_left_to_the_sdk() {
+        for message in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash"},"result":{}}"#,
+            r#"{"jsonrpc":"1.0","id":1,"method":"tools/call","params":{"name":"bash"}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"bash"}}"#,
+            r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"bash"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":1}}"#,
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bash"}}]"#,
+        ] {
+            assert!(serde_json::from_str::<ToolCall>(message).is_err(), "{message}");
+        }
     }
 
     #[test]

@@ -10,6 +10,9 @@ import time
 
 numbers = itertools.count(1)
 
+#: The tool by which models of some clients find other tools. It is no part of the script.
+SEARCH = "tool_search"
+
 
 @dataclasses.dataclass
 class Result:
@@ -35,8 +38,15 @@ def result_of(content, is_error=False):
     for part in [{"text": content}] if isinstance(content, str) else content or []:
         if "image" in part.get("type", "") or "inlineData" in part:
             result.images += 1
-        result.text += part.get("text") or ""
+        result.text += plain(part.get("text") or "")
     return result
+
+
+def plain(text):
+    """Some clients give the model the blocks of a result as JSON, perhaps cut in the middle."""
+    if not re.match(r'(\{"content":)?\[\{"type":"text","text":"', text):
+        return text
+    return text.replace(r"\n", "\n").replace(r'\"', '"')
 
 
 class Anthropic:
@@ -128,8 +138,13 @@ class Chat:
     @staticmethod
     def read(body):
         found = Conversation([tool["function"]["name"] for tool in body.get("tools") or []])
+        searches = set()
         for message in body.get("messages", []):
-            found.turns += bool(message.get("tool_calls"))
+            made = message.get("tool_calls") or []
+            searches.update(call["id"] for call in made if call["function"]["name"] == SEARCH)
+            found.turns += any(call["id"] not in searches for call in made)
+            if message["role"] == "tool" and message.get("tool_call_id") in searches:
+                continue
             if message["role"] == "tool":
                 found.results.append(result_of(message.get("content")))
             elif message["role"] == "user" and found.results and isinstance(message.get("content"), list):

@@ -34,14 +34,19 @@ class Talk:
             self.finished = True
             return [], "done"
         calls = step if isinstance(step, list) else [step]
-        return [(offered(tool, conversation.tools), arguments) for tool, arguments in calls], ""
+        named = [(offered(tool, conversation.tools), arguments) for tool, arguments in calls]
+        hidden = [tool for (tool, _), (name, _) in zip(calls, named) if name is None]
+        if hidden and dialects.SEARCH in conversation.tools:
+            # Some clients show tools only to a model that looks for them.
+            return [(dialects.SEARCH, {"query": "select:" + ",".join(f"mcp__testudo__{tool}" for tool in hidden)})], ""
+        return [(name or "a_tool_that_is_not_offered", arguments) for name, arguments in named], ""
 
 
 def offered(tool, names):
     """The name that the client gave to a tool of the server: mcp__testudo__bash, testudo_bash, bash."""
     ours = [name for name in names if re.search(rf"(^|testudo[^a-z]+){tool}$", name)]
     # A client's own tool may have the same name, without ours.
-    return max(ours, key=len, default=f"{tool}_is_not_offered")
+    return max(ours, key=len, default=None)
 
 
 class Model:

@@ -52,6 +52,8 @@ class Agent:
     # Whether a command of 70 seconds is answered by one call. Else it goes on as a task.
     waits: bool
     shows_instructions: bool
+    # Whether the model sees pictures, and not their bytes as text or nothing.
+    shows_pictures: bool = True
 
     def prepare(self, world, url, options):
         """Registers the server with `testudo install`, as a person would."""
@@ -144,6 +146,58 @@ class Opencode(Agent):
         return ["opencode", "run", "-m", "scripted/scripted", PROMPT], world.environment(**quiet)
 
 
+class Qwen(Agent):
+    def prepare_http(self, world, url, server, token):
+        entry = {"httpUrl": server, "headers": {"Authorization": f"Bearer {token}"}}
+        world.write(".qwen/settings.json", {"mcpServers": {"testudo": entry}})
+
+    def command(self, world, url):
+        keys = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "dummy", "OPENAI_MODEL": "scripted"}
+        return ["qwen", "--auth-type", "openai", "--yolo", "-p", PROMPT], world.environment(**keys)
+
+
+class Cline(Agent):
+    def prepare(self, world, url, options):
+        self.log_in(world, url)
+        super().prepare(world, url, options)
+
+    def prepare_http(self, world, url, server, token):
+        self.log_in(world, url)
+        add = ["cline", "mcp", "add", "testudo", "--yes", "--transport", "http", "--header", f"Authorization: Bearer {token}", server]
+        subprocess.run(add, cwd=world.project, env=world.environment(), check=True, stdout=subprocess.DEVNULL)
+
+    @staticmethod
+    def log_in(world, url):
+        auth = ["cline", "auth", "-p", "openai-compatible", "-k", "dummy", "-m", "scripted", "-b", f"{url}/v1"]
+        subprocess.run(auth, cwd=world.project, env=world.environment(), check=True, stdout=subprocess.DEVNULL)
+
+    def command(self, world, url):
+        # Else it leaves a daemon behind.
+        return ["cline", PROMPT], world.environment(CLINE_SESSION_BACKEND_MODE="local")
+
+
+class Continue(Agent):
+    """`testudo install` does not know it. The entry is that of docs/clients.md."""
+
+    def prepare(self, world, url, options):
+        self.settings(world, url, {"name": "testudo", "command": str(BINARY), "args": options})
+
+    def prepare_http(self, world, url, server, token):
+        headers = {"headers": {"Authorization": f"Bearer {token}"}}
+        self.settings(world, url, {"name": "testudo", "type": "streamable-http", "url": server, "requestOptions": headers})
+
+    @staticmethod
+    def settings(world, url, entry):
+        model = {"name": "scripted", "provider": "openai", "model": "scripted", "apiBase": f"{url}/v1", "apiKey": "dummy",
+                 "roles": ["chat"], "capabilities": ["tool_use"]}
+        # JSON is YAML too.
+        world.write(".continue/config.yaml", {"name": "tests", "version": "1.0.0", "schema": "v1", "models": [model], "mcpServers": [entry]})
+
+    def command(self, world, url):
+        quiet = {"CONTINUE_TELEMETRY_ENABLED": "0"}
+        return ["cn", "--config", str(world.home / ".continue/config.yaml"), "--auto", "-p", PROMPT], world.environment(**quiet)
+
+
 class Python(Agent):
     """An agent of a few lines on a Python library: tests/agents/<name>_agent.py. It is told how to reach the server by
     its arguments."""
@@ -168,6 +222,12 @@ AGENTS = [
            waits=True, shows_instructions=True),
     Opencode("opencode", keeps_error_flag=False, characters=9_000, keeps_end=False, when_asked="cannot ask",
              waits=True, shows_instructions=True),
+    Qwen("qwen", keeps_error_flag=False, characters=5_000, keeps_end=True, when_asked="cannot ask",
+         waits=True, shows_instructions=False, shows_pictures=False),
+    Cline("cline", keeps_error_flag=False, characters=6_500, keeps_end=True, when_asked="cannot ask",
+          waits=False, shows_instructions=False, shows_pictures=False),
+    Continue("continue", keeps_error_flag=False, characters=30_000, keeps_end=True, when_asked="cannot ask",
+             waits=False, shows_instructions=False, shows_pictures=False),
     Python("openai-agents", keeps_error_flag=False, characters=30_000, keeps_end=True, when_asked="cannot ask",
            waits=False, shows_instructions=False),
     Python("fastmcp", keeps_error_flag=False, characters=30_000, keeps_end=True, when_asked="asks",

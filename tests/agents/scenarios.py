@@ -13,7 +13,8 @@ from roster import BINARY, HERE, TOOLS, World
 # A red square of 8 by 8 pixels.
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAEklEQVR4nGP4z8CAFWEXHbQSACj/P8Fu7N9hAAAAAElFTkSuQmCC")
-PATIENCE = 240
+# After so long something hangs. A run on a loaded machine takes minutes, so it says nothing about speed.
+PATIENCE = 900
 
 
 class Run:
@@ -107,7 +108,7 @@ def works(model, agent):
         has(long, "[Truncated: output was 228894 characters, showing first 30000]", 'task_output with task_id="o1"')
     if agent.characters >= 30_000:
         has(streams, "showing first 30000", "\nlast\n")
-    assert picture.images == 1, f"{picture.images} images: {picture.text[:300]!r}"
+    assert picture.images == agent.shows_pictures, f"{picture.images} images: {picture.text[:300]!r}"
     has(started, "task_id: t1", "Command started in background.")
     has(woke, "status: completed", "exit_code: 0", "woke")
     has(moved, "cwd: /")
@@ -155,7 +156,7 @@ def over_http(model, agent):
         where, three, long = run.finish()
     finally:
         server.terminate()
-        server.wait(20)
+        server.wait(PATIENCE)
     has(where, "exit_code: 0", str(run.world.project))
     has(three, "exit_code: 3")
     has(long, "stored: o1 (228894 characters)")

@@ -229,6 +229,33 @@ fn links_and_modes_stay_as_they_are() {
     assert_eq!(files(&world.outside()), [target], "no drafts are left");
 }
 
+/// A rename could replace it, but a person who makes a file read-only does not want that.
+#[test]
+fn a_file_that_is_read_only_or_no_text_stays_as_it_is() {
+    let world = World::new();
+    for (name, path) in FILES {
+        let file = world.home().join(path);
+        write(&file, "");
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
+        assert!(run(&world, &["install", name, "--print"]).contains("testudo"), "{name}: looking is no change");
+        let output = world.run(&["install", name]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert!(err(&output).contains("the file is read-only; make it writable first"), "{name}: {}", err(&output));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "", "{name}");
+        let left = files(file.parent().unwrap());
+        assert!(left.iter().eq([&file]), "{name}: neither a backup nor a draft is left: {left:?}");
+        std::fs::remove_file(&file).unwrap();
+
+        write(&file, "");
+        std::fs::write(&file, b"\xff\xfe{\0}\0").unwrap();
+        assert!(err(&world.run(&["install", name])).contains("it is not text in UTF-8"), "{name}");
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert!(err(&world.run(&["install", name])).contains("it is not a file of settings"), "{name}");
+        std::fs::remove_dir(&file).unwrap();
+    }
+}
+
 #[test]
 fn a_project_has_a_configuration_of_its_own() {
     let world = World::new();

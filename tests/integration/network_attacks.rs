@@ -39,6 +39,13 @@ def fast(address, call):
             s.sendto(b"GET /fast HTTP/1.0\r\n\r\n", 0x20000000, address)
         else:
             s.sendmsg([b"GET /fast HTTP/1.0\r\n\r\n"], [], 0x20000000, address)
+def deferred(address):
+    # The kernel connects with the first bytes, which come with another address.
+    with socket.socket() as s:
+        s.setsockopt(socket.IPPROTO_TCP, 30, 1)
+        s.connect(("127.0.0.1", int(os.environ["HTTP_PROXY"].rsplit(":", 1)[1])))
+        s.sendto(b"GET /deferred HTTP/1.0\r\n\r\n", address)
+        if s.getpeername() != address: raise OSError
 public, inner = "93.184.216.35", "127.0.0.1"
 for address in [public, inner, "0.0.0.0", "10.0.0.1", "169.254.169.254"]:
     tried("tcp " + address, lambda: stream(socket.AF_INET, (address, 80)))
@@ -47,6 +54,7 @@ for address in [public, inner, "0.0.0.0", "10.0.0.1", "169.254.169.254"]:
     tried("raw " + address, lambda: datagram(socket.AF_INET, (address, 0), socket.SOCK_RAW, 1))
     tried("icmp " + address, lambda: datagram(socket.AF_INET, (address, 0), socket.SOCK_DGRAM, 1))
     tried("sctp " + address, lambda: datagram(socket.AF_INET, (address, 80), socket.SOCK_STREAM, 132))
+    tried("deferred " + address, lambda: deferred((address, 80)))
     for call in ["sendto", "sendmsg"]:
         tried("fast " + call + address, lambda: fast((address, 80), call))
 for name in ["other.test", "allowed.test", "leak.test"]:

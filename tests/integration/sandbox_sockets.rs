@@ -7,7 +7,7 @@ use crate::support::{Inside, Level, Listeners, everywhere, text};
 
 /// Tries every way to every socket in the directory that is the first argument, and prints the ways that succeeded. The
 /// others are prefixes of the names.
-const ATTACK: &str = r#"
+pub const ATTACK: &str = r#"
 import os, socket, sys
 outside, prefixes = sys.argv[1], sys.argv[2:]
 # Before the attempts: links, and a hard link if that is possible.
@@ -107,7 +107,7 @@ fn in_mode_read_only_no_socket_of_the_project_is_reachable() {
 }
 
 /// Changes what the path means while it is being connected to: the text of the path, a link, or the descriptor.
-const RACE: &str = r#"
+pub const RACE: &str = r#"
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -4,6 +4,8 @@ import os, pathlib, shutil, subprocess, tempfile
 from report import check, run
 from talk import call
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
 
 def project():
     return pathlib.Path(tempfile.mkdtemp(prefix="testudo-project-", dir="/var/tmp"))
@@ -80,5 +82,20 @@ def debian(dist, work):
 
 
 def cargo(work):
-    done = subprocess.run(["cargo", "install", "--locked", "--path", ".", "--root", str(work / "cargo"), "--debug", "--quiet"])
-    works("cargo install --path .", [work / "cargo/bin/testudo"]) if done.returncode == 0 else check("cargo install --path .", False)
+    """As README says, in a fresh clone, for a person who has Rust and an empty home."""
+    name = "cargo install --path . in a fresh clone"
+    clone = work / "clone"
+    shutil.rmtree(clone, ignore_errors=True)
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    toolchain = {"RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(pathlib.Path.home() / ".rustup"))}
+    ours = {"CARGO_HOME", "CARGO_TARGET_DIR", "RUSTFLAGS"}
+    inherited = {key: value for key, value in os.environ.items() if key not in ours}
+    environment = {**inherited, **bare_home(work, "cargo-home"), **toolchain}
+    done = run("cargo", "install", "--locked", "--path", ".", cwd=clone, env=environment)
+    program = pathlib.Path(environment["HOME"]) / ".cargo/bin/testudo"
+    check(name, done.returncode == 0 and program.exists(), done.stderr[-3000:])
+    if program.exists():
+        doctor = run(program, "doctor", cwd=project(), env=environment)
+        check("doctor finds nothing that stops commands", doctor.returncode == 0, doctor.stdout + doctor.stderr)
+        works("the first command of that binary", [program], env=environment)
+    shutil.rmtree(clone, ignore_errors=True)

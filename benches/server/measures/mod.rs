@@ -3,6 +3,7 @@
 
 mod beside;
 mod binary;
+mod calls;
 mod drafts;
 mod facts;
 mod files;
@@ -34,7 +35,7 @@ pub struct Results {
 
 type Measure = fn(&Options, &Path) -> Vec<Row>;
 
-const MEASURES: [(&str, Measure); 12] = [
+const MEASURES: [(&str, Measure); 13] = [
     ("latency", latency::measure),
     ("sandbox", sandbox::measure),
     ("network", network::measure),
@@ -45,6 +46,7 @@ const MEASURES: [(&str, Measure); 12] = [
     ("parallel", parallel::measure),
     ("files", files::measure),
     ("sessions", sessions::measure),
+    ("calls", calls::measure),
     ("drafts", drafts::measure),
     ("binary", binary::measure),
 ];

@@ -28,7 +28,7 @@ struct Run {
 type Call = fn(&mut Connection<'_>, &str) -> anyhow::Result<Duration>;
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let ours: Vec<&Subject> = options.ours().into_iter().collect();
+    let ours = options.testudos();
     // A server without a shell cannot run a pipe.
     let shells: Vec<&Subject> = options.shells().into_iter().filter(|subject| !subject.takes_words()).collect();
     let call: Call = |connection, text| connection.call(text);

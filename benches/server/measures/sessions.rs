@@ -33,11 +33,13 @@ struct Outcome {
 }
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
-    let ours = options.ours().into_iter();
-    ours.flat_map(|subject| {
-        rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))
-    })
-    .collect()
+    options
+        .testudos()
+        .into_iter()
+        .flat_map(|subject| {
+            rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))
+        })
+        .collect()
 }
 
 fn rows(subject: &Subject, alone: anyhow::Result<Outcome>, beside: anyhow::Result<Outcome>) -> Vec<Row> {

@@ -1,5 +1,7 @@
 //! The last line of a stream, which a carriage return may still overwrite.
 
+use super::view::characters;
+
 /// Its first characters, its length, and where the cursor is.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
@@ -41,7 +43,7 @@ impl Line {
         let mut rest = text.chars();
         if self.column == self.length && self.length >= room as u64 {
             // Nothing of it is kept; a line of gigabytes is only counted.
-            self.length += text.chars().count() as u64;
+            self.length += characters(text) as u64;
             self.column = self.length;
             return;
         }

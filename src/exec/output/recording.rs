@@ -49,6 +49,10 @@ struct Progress {
 /// As much as the pipe can hold at once.
 const PIPE_BYTES: usize = 1 << 20;
 const PIECE: usize = 1 << 18;
+/// How much a stream may bring before the others have their turn.
+const TURN: usize = PIECE;
+/// What a read counts for at least, so that a stream of single bytes does not hold its turn for long.
+const READ_COST: usize = 1 << 12;
 
 /// The recording of what comes out of a pipe or a terminal.
 pub fn record(spill: Spill, view: View, reader: OwnedFd, listener: Option<OutputListener>) -> io::Result<Recording> {
@@ -86,7 +90,8 @@ pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<u
 
 async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &watch::Sender<Progress>) {
     // Grows to the full piece only for commands that print a lot.
-    let mut buffer = vec![0; 4096];
+    let (mut buffer, mut turn) = (vec![0; 4096], 0);
+    let_others_go_first().await;
     while let Some((count, listener)) = take_some(reader, inner, &mut buffer).await {
         if let Some(listener) = listener {
             listener(&buffer[..count]);
@@ -94,6 +99,11 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
         progress.send_modify(|progress| progress.bytes += count as u64);
         if count == buffer.len() && buffer.len() < PIECE {
             buffer.resize(buffer.len() * 4, 0);
+        }
+        turn += count.max(READ_COST);
+        if turn >= TURN {
+            let_others_go_first().await;
+            turn = 0;
         }
     }
     {
@@ -117,7 +127,6 @@ async fn take_some(
     inner: &Mutex<Recorded>,
     buffer: &mut [u8],
 ) -> Option<(usize, Option<OutputListener>)> {
-    let_others_go_first().await;
     loop {
         let mut ready = reader.readable().await.ok()?;
         let taken = ready.try_io(|pipe| {

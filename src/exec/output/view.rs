@@ -108,8 +108,8 @@ impl View {
     fn finish_line(&mut self, then: &str) {
         let (line, length) = self.line.take();
         self.finished += length;
-        self.keep(&line, line.chars().count());
-        let count = then.chars().count();
+        self.keep(&line, characters(&line));
+        let count = characters(then);
         self.finished += count as u64;
         self.keep(then, count);
     }
@@ -124,6 +124,11 @@ impl View {
             self.head_characters = self.limit;
         }
     }
+}
+
+/// How many characters a text has. Output is nearly always ASCII, and to see that is several times quicker than to count.
+pub fn characters(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
 /// The text of one whole piece, without a bound.

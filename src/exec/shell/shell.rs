@@ -18,6 +18,12 @@ use super::numbers::Numbers;
 /// What a waiting shell reports when its directory is no longer the one it was started in.
 pub const STALE: &str = "stale";
 
+/// What a waiting shell gets: its text comes with a report, or is plain (`plain_text.rs`) and needs none.
+pub const GO: &[u8] = b"g";
+pub const GO_PLAIN: &[u8] = b"p";
+/// All that a shell reports after a plain text, if its directory no longer exists.
+pub const GONE: &str = "!";
+
 /// What a shell in a terminal writes before it runs its text. A key that comes earlier could interrupt the prologue
 /// instead.
 const READY: &str = "r";
@@ -158,6 +164,7 @@ fn bash_prologue(
         // If its directory was removed or replaced meanwhile, the shell reports that and runs nothing.
         Text::Later => format!(
             "builtin read -r -N 1 -u {go} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {go}<&-\n\
+             [[ $__testudo_text == p ]] && builtin trap '[[ -d $PWD ]] || builtin printf {GONE} >&{state}; builtin kill -URG $PPID' EXIT\n\
              [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{state}; exit; }}; SECONDS=0\n{read}"
         ),
     };

@@ -13,7 +13,8 @@ use std::time::Duration;
 use super::super::output::{OutputListener, pipe};
 use super::super::spawn::null;
 use super::super::{KeeperError, KeeperLink, Place, Running, Streams};
-use super::shell::{Reports, memory_file};
+use super::plain_text::is_plain;
+use super::shell::{GO, GO_PLAIN, Reports, memory_file};
 use super::{ShellState, StateChannel};
 use crate::gate::Permitted;
 use crate::policy::action::RunCommand;
@@ -76,13 +77,15 @@ impl WaitingShell {
             stderr.listen(listener);
         }
         self.text.write_all_at(permitted.command.as_bytes(), 0)?;
-        rustix::io::write(&self.go, b"g")?;
-        let go = self.go;
+        let Self { mut running, go, state, .. } = self;
+        let plain = is_plain(&permitted.command, &state);
+        rustix::io::write(&go, if plain { GO_PLAIN } else { GO })?;
+        running.unchanged = plain.then_some(state);
         tokio::spawn(async move {
             // Closing it tells the keeper that this shell runs something now.
             tokio::time::sleep(BEFORE_THE_KEEPER_WATCHES).await;
             drop(go);
         });
-        Ok(self.running)
+        Ok(running)
     }
 }

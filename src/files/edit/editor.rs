@@ -1,9 +1,15 @@
+use std::fs::File;
+use std::io;
+
+use rustix::fs::Stat;
+
 use super::difference;
+use super::large::LargeEdit;
 use super::replace::{self, Fit, Mismatch, Plan, ReplaceRequest};
 use super::{insert, near_miss, snippet};
-use crate::files::seen::Drift;
+use crate::files::seen::{Drift, LARGEST_CONTENT, LastSeen};
 use crate::files::text::Encoding;
-use crate::files::write::update::{self, CurrentFile, NotUpdated};
+use crate::files::write::update::{self, CurrentFile, NotUpdated, Rewrite};
 use crate::files::{FileError, Interrupt, Scope, SeenFiles, Settings, WriteFile};
 use crate::gate::Permitted;
 
@@ -46,7 +52,8 @@ impl Editor<'_> {
         if request.old.is_empty() {
             return Err(FileError::EmptyOld);
         }
-        let edited = self.edit(permitted, |text, current| {
+        let large = |file: &File, stat: &Stat| self.replace_large(permitted, request, file, stat);
+        let edited = self.edit(permitted, large, |text, current| {
             let plan = replace::plan(text, request, self.interrupt).map_err(NotReplaced::Mismatch)?;
             let drift = self.drift(permitted, current);
             if let Some(Drift::Known { before, diff }) = &drift {
@@ -74,17 +81,43 @@ impl Editor<'_> {
 
     /// Puts whole lines after a line; 0 is the top.
     pub fn insert(&self, permitted: &Permitted<WriteFile>, after: i64, lines: &str) -> Result<Edited, FileError> {
-        let edited = self.edit(permitted, |text, current| {
-            let plan = insert::plan(text, after, lines)?;
-            Ok((plan, self.drift(permitted, current).map(|drift| drift.note()).into_iter().collect()))
-        });
+        let edited = self.edit(
+            permitted,
+            |_, _| Ok(None),
+            |text, current| {
+                let plan = insert::plan(text, after, lines)?;
+                Ok((plan, self.drift(permitted, current).map(|drift| drift.note()).into_iter().collect()))
+            },
+        );
         edited.map_err(|(NotUpdated::Failed(error) | NotUpdated::Refused(error, _))| error)
     }
 
-    /// Makes the edit that `plan` returns with its notes.
+    /// The usual edit of a file of which the session keeps no copy.
+    fn replace_large(
+        &self,
+        permitted: &Permitted<WriteFile>,
+        request: &ReplaceRequest<'_>,
+        file: &File,
+        stat: &Stat,
+    ) -> io::Result<Option<(Rewrite, Edited)>> {
+        let (path, size) = (permitted.target.path(), u64::try_from(stat.st_size).unwrap_or(0));
+        let allowed = LARGEST_CONTENT + 1..=self.settings.max_file_size;
+        if !allowed.contains(&size) || matches!(self.seen.last_seen(path), Some(LastSeen::Content(_))) {
+            return Ok(None);
+        }
+        let edit = LargeEdit::plan(file, size, request)?.filter(|edit| allowed.contains(&edit.size_after(size)));
+        let Some(mut edit) = edit else { return Ok(None) };
+        let drift = Drift::since_seen(self.seen, path, &[], stat);
+        let notes = drift.map(|drift| drift.note()).into_iter().collect();
+        let edited = Edited { count: 1, snippet: std::mem::take(&mut edit.snippet), notes };
+        Ok(Some((Box::new(move |old, new| edit.write(old, new)), edited)))
+    }
+
+    /// Makes the edit that `large` or else `plan` returns with its notes.
     fn edit<'p, R: From<FileError>>(
         &self,
         permitted: &Permitted<WriteFile>,
+        large: impl Fn(&File, &Stat) -> io::Result<Option<(Rewrite, Edited)>>,
         plan: impl Fn(&[u8], &CurrentFile) -> Result<(Plan<'p>, Vec<String>), R>,
     ) -> Result<Edited, NotUpdated<R>> {
         let maximum = self.settings.max_file_size;
@@ -96,7 +129,7 @@ impl Editor<'_> {
         if permitted.target.existing().is_none() {
             return Err(not_found().into());
         }
-        let updated = update::update(permitted, self.scope, fits, |current| {
+        let updated = update::update(permitted, self.scope, large, fits, |current| {
             if current.stat.is_none() {
                 return Err(not_found().into());
             }
@@ -119,7 +152,10 @@ impl Editor<'_> {
             let edited = Edited { count: plan.count, snippet, notes };
             Ok((content, edited))
         })?;
-        self.seen.record(permitted.target.path(), &updated.content, &updated.stat);
+        match &updated.content {
+            Some(content) => self.seen.record(permitted.target.path(), content, &updated.stat),
+            None => self.seen.record_signature(permitted.target.path(), &updated.stat),
+        }
         let mut edited = updated.decision;
         edited.notes.extend(updated.notes);
         Ok(edited)

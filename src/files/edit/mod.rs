@@ -1,7 +1,7 @@
 //! Changing a part of a file: replacing text and inserting lines.
 //!
-//! [`Editor`] does the reading, checking and writing. The rest is pure (text in, plan out) and tested by tables and
-//! properties:
+//! [`Editor`] does the reading, checking and writing, with [`large`] for large files. The rest is pure (text in, plan out) and
+//! tested by tables and properties:
 //!
 //! 1. [`replace`] plans a replacement: the exact match, else the only match among the [`candidate`]s, which [`normalise`]
 //!    finds by ignoring a [`difference`] in style. [`insert`] plans an insertion.
@@ -21,6 +21,7 @@ mod editor;
 mod file_style;
 mod indent;
 mod insert;
+mod large;
 mod line_difference;
 mod lines;
 mod near_miss;

@@ -3,12 +3,17 @@ use std::ops::Range;
 use crate::files::text::numbered_lines::{self, aligned};
 
 /// How many lines are shown before and after a change.
-const CONTEXT: usize = 4;
+pub const CONTEXT: usize = 4;
 /// How many lines a snippet has. The middle of a longer one is left out.
 const MOST_LINES: usize = 120;
 
 /// The numbered lines of a changed stretch of text and those around it.
 pub fn around(text: &[u8], changed: &Range<usize>) -> String {
+    around_in(text, changed, 0)
+}
+
+/// The same in a part of a text: so many lines end before the part.
+pub fn around_in(text: &[u8], changed: &Range<usize>, lines_before: u64) -> String {
     let mut start = line_start(text, changed.start);
     for _ in 0..CONTEXT {
         start = line_start(text, start.saturating_sub(1));
@@ -19,7 +24,7 @@ pub fn around(text: &[u8], changed: &Range<usize>) -> String {
     for _ in 0..CONTEXT {
         end = line_end(text, end);
     }
-    let first = memchr::memchr_iter(b'\n', &text[..start]).count() as u64 + 1;
+    let first = lines_before + memchr::memchr_iter(b'\n', &text[..start]).count() as u64 + 1;
     let lines = || text[start..end].split_inclusive(|byte| *byte == b'\n');
     // Millions of lines may have changed, so only the shown ones are kept.
     let count = lines().count();

@@ -2,9 +2,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::fs::FileType;
 
@@ -73,44 +72,85 @@ fn find_in(
     interrupt: &Interrupt,
 ) -> FindPage {
     let wanted = query.offset.saturating_add(query.max_results);
-    // The newest names up to the end of the page, with the oldest of them on top. So memory does not grow with the number of
-    // names that match.
-    let newest = Mutex::new(BinaryHeap::new());
-    let (total, looked_at) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let found = Mutex::new(Found::default());
     walk.run(ignore_files, interrupt, || {
-        |visited| {
+        let mut mine = Mine { found: Found::default(), wanted, all: &found };
+        move |visited| {
             if visited.kind.is_some_and(|kind| !kind.is_dir()) {
-                looked_at.fetch_add(1, Ordering::Relaxed);
+                mine.found.looked_at += 1;
             }
             if !pattern.matches(visited.relative) {
                 return;
             }
             let Ok(stat) = walk.stat(visited.relative) else { return };
             let kind = FileType::from_raw_mode(stat.st_mode);
-            if query.kind.is_some_and(|wanted| wanted != kind) {
-                return;
-            }
-            total.fetch_add(1, Ordering::Relaxed);
-            let named = (visited.relative.to_owned(), kind == FileType::Directory);
-            let mut newest = newest.locked();
-            newest.push(Reverse(((stat.st_mtime, stat.st_mtime_nsec), Reverse(named))));
-            if newest.len() > wanted {
-                newest.pop();
+            if query.kind.is_none_or(|wanted| wanted == kind) {
+                mine.found.total += 1;
+                mine.add((stat.st_mtime, stat.st_mtime_nsec), visited.relative, kind == FileType::Directory);
             }
         }
     });
-    let newest = unlocked(newest).into_sorted_vec();
-    let newest = newest.into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named);
+    let Found { newest, total, looked_at } = unlocked(found);
+    let newest = newest.into_sorted_vec().into_iter().skip(query.offset).map(|Reverse((_, Reverse(named)))| named);
     let names = newest
         .filter(|(relative, _)| walk.exists(relative))
         .map(|(relative, is_directory)| (walk.agent_path(&relative), is_directory))
         .collect();
     FindPage {
         names,
-        total: total.into_inner(),
-        looked_at: looked_at.into_inner(),
+        total,
+        looked_at,
         ignored: false,
         partial: interrupt.reason().is_some(),
         unanswered: walk.unanswered(),
+    }
+}
+
+/// What a walk has found so far.
+#[derive(Default)]
+struct Found {
+    /// The newest names up to the end of the page, with the oldest of them on top. So memory does not grow with the number
+    /// of names that match.
+    newest: BinaryHeap<Reverse<Dated>>,
+    total: usize,
+    looked_at: usize,
+}
+
+/// Seconds and nanoseconds.
+type Modified = (i64, u64);
+
+/// A name and whether it is a directory, in the order of pages from behind.
+type Dated = (Modified, Reverse<(PathBuf, bool)>);
+
+/// What one thread has found. It is added to what all have found when the thread is done, so that no name needs a lock.
+struct Mine<'a> {
+    found: Found,
+    wanted: usize,
+    all: &'a Mutex<Found>,
+}
+
+impl Mine<'_> {
+    fn add(&mut self, modified: Modified, relative: &Path, is_directory: bool) {
+        let newest = &mut self.found.newest;
+        let is_full = newest.len() >= self.wanted;
+        if is_full && newest.peek().is_some_and(|Reverse((oldest, _))| *oldest > modified) {
+            return;
+        }
+        newest.push(Reverse((modified, Reverse((relative.to_owned(), is_directory)))));
+        if is_full {
+            newest.pop();
+        }
+    }
+}
+
+impl Drop for Mine<'_> {
+    fn drop(&mut self) {
+        let mut all = self.all.locked();
+        all.total += self.found.total;
+        all.looked_at += self.found.looked_at;
+        all.newest.append(&mut self.found.newest);
+        while all.newest.len() > self.wanted {
+            all.newest.pop();
+        }
     }
 }

@@ -12,7 +12,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::Write;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Stat};
@@ -43,15 +42,16 @@ pub enum Outcome {
     Overtaken,
 }
 
-/// Writes `content` to `name`. At the last moment `unchanged` says whether the old file is still as it was read.
+/// Writes to `name` what `fill` puts into an empty file. At the last moment `unchanged` says whether the old file is still as
+/// it was read.
 pub fn write(
     directory: BorrowedFd<'_>,
     name: &OsStr,
-    content: &[u8],
+    fill: impl Fn(&mut File) -> std::io::Result<()>,
     old: Option<&Replaced<'_>>,
     unchanged: impl Fn() -> bool,
 ) -> std::io::Result<Outcome> {
-    let put = |draft| match put(draft, name, content, old, &unchanged) {
+    let put = |draft| match put(draft, name, &fill, old, &unchanged) {
         Ok(outcome) => Ok(Some(outcome)),
         Err(NotPut::Overtaken) => Ok(Some(Outcome::Overtaken)),
         Err(NotPut::Nameless) => Ok(None),
@@ -83,11 +83,11 @@ impl<E: Into<std::io::Error>> From<E> for NotPut {
 fn put(
     mut draft: Draft<'_>,
     name: &OsStr,
-    content: &[u8],
+    fill: &impl Fn(&mut File) -> std::io::Result<()>,
     old: Option<&Replaced<'_>>,
     unchanged: &impl Fn() -> bool,
 ) -> Result<Outcome, NotPut> {
-    draft.file.write_all(content)?;
+    fill(&mut draft.file)?;
     let lost = old.map(|old| metadata::copy(old.file, old.stat, &draft.file));
     if lost.is_none() {
         // Some file systems have no modes.

@@ -29,7 +29,7 @@ pub fn create(
         };
         Ok::<_, Infallible>((content.as_bytes().to_owned(), overwritten))
     };
-    let updated = match update::update(permitted, scope, wanted, decide) {
+    let updated = match update::update(permitted, scope, |_, _| Ok(None), wanted, decide) {
         Ok(updated) => updated,
         Err(NotUpdated::Refused(never, _)) => match never {},
         Err(NotUpdated::Failed(error)) => return Err(error),

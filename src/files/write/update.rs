@@ -6,7 +6,7 @@
 //! not, everything is done again with the current content.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,8 @@ pub struct CurrentFile {
 /// A file that was written.
 #[derive(Debug)]
 pub struct Updated<T> {
-    pub content: Vec<u8>,
+    /// `None` if the file was never in memory as a whole.
+    pub content: Option<Vec<u8>>,
     pub stat: Stat,
     /// What the agent should know about the write.
     pub notes: Vec<String>,
@@ -59,12 +60,17 @@ impl<R> From<FileError> for NotUpdated<R> {
     }
 }
 
-/// Asks `decide` for the new content and puts it in place. `wanted` is given the size of an existing file and says whether
-/// to read it at all. Both run while the file is locked, so they must be quick. `decide` may make the new content out of the
-/// old one; if it refuses, it leaves the old one as it was.
+/// Writes a new file from the old one, piece by piece.
+pub type Rewrite = Box<dyn Fn(&File, &mut File) -> io::Result<()>>;
+
+/// Asks `decide` for the new content and puts it in place. `rewrite` is asked first, for an edit that does not need the
+/// whole file in memory. `wanted` is given the size of an existing file and says whether to read it at all. All run while the
+/// file is locked, so they must be quick. `decide` may make the new content out of the old one; if it refuses, it leaves the
+/// old one as it was.
 pub fn update<T, R>(
     permitted: &Permitted<WriteFile>,
     scope: &Scope,
+    rewrite: impl Fn(&File, &Stat) -> io::Result<Option<(Rewrite, T)>>,
     wanted: impl Fn(u64) -> Result<bool, FileError>,
     decide: impl Fn(&mut CurrentFile) -> Result<(Vec<u8>, T), R>,
 ) -> Result<Updated<T>, NotUpdated<R>> {
@@ -74,7 +80,7 @@ pub fn update<T, R>(
     while attempts < ATTEMPTS || Instant::now() < end {
         attempts += 1;
         let target = found_again.as_ref().unwrap_or(&permitted.target);
-        if let Some(updated) = attempt(target, requested, &wanted, &decide)? {
+        if let Some(updated) = attempt(target, requested, &rewrite, &wanted, &decide)? {
             return Ok(updated);
         }
         let found = Target::find(scope, &permitted.requested)?;
@@ -91,6 +97,7 @@ pub fn update<T, R>(
 fn attempt<T, R>(
     target: &Target,
     requested: &str,
+    rewrite: &impl Fn(&File, &Stat) -> io::Result<Option<(Rewrite, T)>>,
     wanted: &impl Fn(u64) -> Result<bool, FileError>,
     decide: &impl Fn(&mut CurrentFile) -> Result<(Vec<u8>, T), R>,
 ) -> Result<Option<Updated<T>>, NotUpdated<R>> {
@@ -103,12 +110,13 @@ fn attempt<T, R>(
         let (content, decision) = decide(CurrentFile { content: Vec::new(), stat: None })?;
         let directory =
             target.make_parents().map_err(|error| FileError::os("make the directories of", requested, error))?;
-        let outcome = atomic::write(directory.as_fd(), target.name(), &content, None, || true).map_err(failed)?;
-        return Ok(finish(outcome, 1, content, decision));
+        let fill = |draft: &mut File| draft.write_all(&content);
+        let outcome = atomic::write(directory.as_fd(), target.name(), fill, None, || true).map_err(failed)?;
+        return Ok(finish(outcome, 1, Some(content), decision));
     };
     // Nothing is written through this handle. Write access is still asked for, so that a file that may not be written is not
     // replaced either.
-    let mut file = match existing.open(requested, OFlags::RDWR) {
+    let file = match existing.open(requested, OFlags::RDWR) {
         Err(FileError::Os { error, .. }) if error.raw_os_error() == Some(libc::ETXTBSY) => {
             existing.open(requested, OFlags::RDONLY)?
         }
@@ -119,23 +127,28 @@ fn attempt<T, R>(
     if !target.still_names(&stat) {
         return Ok(None);
     }
-    let mut content = Vec::new();
-    if wanted(u64::try_from(stat.st_size).unwrap_or(0))? {
-        file.read_to_end(&mut content).map_err(|error| FileError::os("read", requested, error))?;
-    }
-    let (content, decision) = decide(CurrentFile { content, stat: Some(stat) })?;
+    let unreadable = |error| FileError::os("read", requested, error);
     let unchanged = || {
         target.still_names(&stat)
             && rustix::fs::fstat(&file).is_ok_and(|now| Signature::of(&now) == Signature::of(&stat))
     };
-    let replaced = Replaced { file: &file, stat: &stat };
-    let outcome =
-        atomic::write(target.directory(), target.name(), &content, Some(&replaced), unchanged).map_err(failed)?;
-    Ok(finish(outcome, stat.st_nlink, content, decision))
+    let put = |fill: &dyn Fn(&mut File) -> io::Result<()>| {
+        let replaced = Replaced { file: &file, stat: &stat };
+        atomic::write(target.directory(), target.name(), fill, Some(&replaced), unchanged).map_err(failed)
+    };
+    if let Some((rewrite, decision)) = rewrite(&file, &stat).map_err(unreadable)? {
+        return Ok(finish(put(&|draft| rewrite(&file, draft))?, stat.st_nlink, None, decision));
+    }
+    let mut content = Vec::new();
+    if wanted(u64::try_from(stat.st_size).unwrap_or(0))? {
+        (&file).read_to_end(&mut content).map_err(unreadable)?;
+    }
+    let (content, decision) = decide(CurrentFile { content, stat: Some(stat) })?;
+    Ok(finish(put(&|draft| draft.write_all(&content))?, stat.st_nlink, Some(content), decision))
 }
 
 /// `None` if another writer was faster.
-fn finish<T>(outcome: Outcome, links: u64, content: Vec<u8>, decision: T) -> Option<Updated<T>> {
+fn finish<T>(outcome: Outcome, links: u64, content: Option<Vec<u8>>, decision: T) -> Option<Updated<T>> {
     let Outcome::Written { stat, lost, unsynced } = outcome else { return None };
     let mut notes = Vec::new();
     if links > 1 {
@@ -186,7 +199,7 @@ mod tests {
             assert_eq!((&current.content[..], is_locked()), (&b"content"[..], true));
             Err::<(Vec<u8>, ()), _>("no")
         };
-        let result = attempt(&target, "f", &|_| Ok(true), &refuse);
+        let result = attempt(&target, "f", &|_, _| Ok(None), &|_| Ok(true), &refuse);
         assert!(matches!(result, Err(NotUpdated::Refused("no", current)) if current.content == b"content"));
         assert!(!is_locked());
         assert_eq!(std::fs::read(&path).unwrap(), b"content");

@@ -9,6 +9,7 @@ mod json;
 mod splice;
 mod toml;
 mod yaml;
+mod yaml_value;
 
 use serde_json::Value;
 
@@ -36,7 +37,7 @@ impl Format {
             _ if text.trim().is_empty() => Value::Object(serde_json::Map::new()),
             Self::Json | Self::Jsonc => json::read(text, self == Self::Jsonc)?,
             Self::Toml => toml::read(text)?,
-            Self::Yaml => yaml::read(text)?,
+            Self::Yaml => yaml_value::read(text)?,
         };
         match value {
             Value::Object(_) => Ok(value),

@@ -3,20 +3,9 @@
 
 use std::ops::Range;
 
-use serde_json::Value;
-
 use super::splice::newline;
 use super::{Fault, Item};
-
-pub fn read(text: &str) -> Result<Value, Fault> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        let place = error.location().map(|place| {
-            (usize::try_from(place.line()).unwrap_or(usize::MAX), usize::try_from(place.column()).unwrap_or(usize::MAX))
-        });
-        let text = error.without_snippet().to_string();
-        Fault::new(place, text.lines().next().unwrap_or("not YAML"))
-    })
-}
+use crate::base::yaml::scalar;
 
 pub fn set(text: &str, path: &[&str], item: &Item) -> Result<String, Fault> {
     let mut lines = Lines::of(text);
@@ -152,13 +141,4 @@ fn render(key: &str, item: &Item, indent: usize) -> Vec<String> {
             [format!("{blanks}{key}:")].into_iter().chain(fields).collect()
         }
     }
-}
-
-/// Plain where nobody could read it as anything but this text, else in the quotes of JSON, which YAML shares.
-fn scalar(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
-    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
-    let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
-    let is_plain = begins && text.chars().all(plain) && !words.contains(&text.to_lowercase().as_str());
-    if is_plain { text.to_owned() } else { Value::from(text).to_string() }
 }

@@ -12,7 +12,7 @@ use seccompiler::SeccompCmpOp;
 pub use self::calls::{REFUSED, Refused};
 use self::filter::{Condition, Rules, bits, has};
 use super::failure::Failure;
-use super::supervise::{RENAMES, supervises_connections, supervises_names, supervises_renames};
+use super::supervise::{RENAMES, supervises_connections, supervises_listening, supervises_names, supervises_renames};
 use super::{Level, Network, Profile};
 
 /// Refused in `clone` and `unshare`, because a process has all capabilities in a new user namespace.
@@ -94,6 +94,9 @@ fn supervised(profile: &Profile) -> Rules {
     set_id::changes(&mut rules);
     if supervises_connections(profile) {
         rules.always(libc::SYS_connect);
+    }
+    if supervises_listening(profile) {
+        rules.always(libc::SYS_listen);
     }
     if supervises_names(profile) {
         datagrams(&mut rules, libc::SYS_socketpair);

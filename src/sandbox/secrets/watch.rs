@@ -1,14 +1,17 @@
-//! Notices that secrets may have come, gone or changed, at the cost of a few dozen `stat` calls: a directory's times change
-//! when a name in it does.
+//! Notices that secrets may have come, gone or changed. The kernel tells when something has happened to one of the directories
+//! and files that matter. Then, or where it cannot tell, a few dozen `stat` calls show it: a directory's times change when a
+//! name in it does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mask::{Mask, Shows};
 use crate::base::identity::Identity;
 use crate::base::mounts;
+use crate::base::path_notices::PathNotices;
 
 /// A mask, and a number that changes when what the mask has to do changes.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -56,15 +59,21 @@ impl Stamp {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Watch {
     stamps: BTreeMap<PathBuf, Option<Stamp>>,
+    /// `None` where the kernel cannot tell: it has no more watches for this user, a path leads over a link, or another machine
+    /// can change what is there.
+    notices: Option<PathNotices>,
+    /// Nothing had changed after so many notices.
+    unchanged_at: AtomicU64,
 }
 
 impl Watch {
     /// Looks at the masks as they are now. What changes from now on is noticed.
     pub fn begin(masks: Vec<Mask>) -> (Self, Vec<Stamped>) {
-        let mut watch = Self::default();
+        let mut watch =
+            Self { stamps: BTreeMap::new(), notices: PathNotices::begin().ok(), unchanged_at: AtomicU64::new(0) };
         let mut directories = HashMap::new();
         // First what is watched, then what is read, so that a change in between is noticed.
         for mask in &masks {
@@ -91,7 +100,14 @@ impl Watch {
     }
 
     fn add(&mut self, path: PathBuf) {
-        self.stamps.entry(path).or_insert_with_key(|path| Stamp::of(path));
+        let notices = &mut self.notices;
+        self.stamps.entry(path).or_insert_with_key(|path| {
+            let has_links = || path.canonicalize().ok().as_ref() != Some(path);
+            if mounts::may_hang(path) || has_links() || notices.as_mut().is_some_and(|list| list.add(path).is_err()) {
+                *notices = None;
+            }
+            Stamp::of(path)
+        });
     }
 
     /// Whether one of the places it looks at lies on a file system that may stop answering.
@@ -100,7 +116,15 @@ impl Watch {
     }
 
     pub fn has_changed(&self) -> bool {
-        self.stamps.iter().any(|(path, stamp)| Stamp::of(path) != *stamp)
+        let count = self.notices.as_ref().map(PathNotices::count);
+        if count.is_some_and(|count| count == self.unchanged_at.load(Ordering::Acquire)) {
+            return false;
+        }
+        let changed = self.stamps.iter().any(|(path, stamp)| Stamp::of(path) != *stamp);
+        if let (Some(count), false) = (count, changed) {
+            self.unchanged_at.fetch_max(count, Ordering::Release);
+        }
+        changed
     }
 }
 

@@ -2,12 +2,12 @@
 //! lies, which file gets a new mode. The kernel suspends the caller and hands the call to us ([`listener`]). We do it in the
 //! caller's place, on the caller's own descriptor and on a file that we have opened ourselves, and give back the result. So
 //! nothing that the caller swaps meanwhile makes a difference. We never tell the kernel to go on with the caller's own call,
-//! except for [`rename`], where we do not judge but help.
+//! except for [`rename`], where we do not judge but help, and for `listen`, of which we only take note.
 //!
 //! 1. [`mod@caller`] reads the caller's memory and descriptors.
 //! 2. [`view`] finds out what a path means to the caller, and where the file really lies.
-//! 3. [`connect`] (with [`unix_socket`], [`listed`] and [`proxy_only`]), [`pair`], [`set_id`] and [`rename`] (with
-//!    [`moving`]) each do one kind of call.
+//! 3. [`connect`] (with [`unix_socket`], [`listed`], [`own_sockets`] and [`proxy_only`]), [`pair`], [`set_id`] and [`rename`]
+//!    (with [`moving`]) each do one kind of call.
 //!
 //! The process that does this is outside the session's restrictions: see `keeper/supervisor.rs`.
 
@@ -18,6 +18,7 @@ mod listed;
 mod listener;
 mod moving;
 mod notes;
+mod own_sockets;
 mod pair;
 mod proxy_only;
 mod rename;
@@ -48,6 +49,11 @@ pub fn supervises_connections(profile: &Profile) -> bool {
 /// Whether the names of Unix sockets have to be supervised. Landlock does it itself since ABI 9.
 pub fn supervises_names(profile: &Profile) -> bool {
     profile.sockets != super::profile::Sockets::All && !super::landlock::knows_sockets()
+}
+
+/// Whether it has to be known which Unix sockets are the session's own.
+pub fn supervises_listening(profile: &Profile) -> bool {
+    profile.reaches_own_sockets_only() && supervises_connections(profile)
 }
 
 /// Answers the calls of one session.
@@ -100,6 +106,11 @@ impl<'a> Supervisor<'a> {
                 rename::Outcome::Moves => return,
                 rename::Outcome::Over(result) => result,
             },
+            libc::SYS_listen => {
+                // A socket of which we have no note cannot be connected to. The call itself has nothing to do with us.
+                let _ = caller(&call).and_then(|caller| Ok(self.session.note_listening(&caller, &call)?));
+                return self.listener.go_on(call.id);
+            }
             libc::SYS_socketpair => caller(&call).and_then(|caller| pair::make(&self.listener, &caller, &call)),
             _ => {
                 caller(&call).and_then(|caller| set_id::change_mode(&self.session.view, &self.listener, &caller, &call))

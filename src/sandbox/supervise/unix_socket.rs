@@ -7,11 +7,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use rustix::net::AddressFamily;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketType};
 
 use super::Refused;
 use super::caller::Caller;
 use super::listed::Listed;
+use super::listener::Notification;
+use super::own_sockets::{OwnSockets, listens};
 use super::view::{Base, Found, LastLink, View, absolute};
 use crate::base::lexical;
 use crate::sandbox::{Profile, landlock};
@@ -21,12 +24,18 @@ pub struct Session<'a> {
     pub(super) profile: &'a Profile,
     pub(super) view: View,
     listed: Listed,
+    own: OwnSockets,
 }
 
 impl<'a> Session<'a> {
     /// Has to be made before the keeper starts a command.
     pub fn new(profile: &'a Profile, keeper: i32) -> io::Result<Self> {
-        Ok(Self { profile, view: View::of(keeper)?, listed: Listed::new(&profile.sockets) })
+        Ok(Self { profile, view: View::of(keeper)?, listed: Listed::new(&profile.sockets), own: OwnSockets::default() })
+    }
+
+    /// The caller is about to listen on a socket.
+    pub fn note_listening(&mut self, caller: &Caller, call: &Notification) -> io::Result<()> {
+        self.own.note(&self.view, caller, call)
     }
 }
 
@@ -62,10 +71,15 @@ pub fn unix_family() -> [u8; 2] {
 
 /// Finds the socket at a path, if commands may connect to it.
 pub fn find(session: &Session<'_>, caller: &Caller, path: &Path) -> Result<Found, Refused> {
-    let Session { profile, view, listed } = session;
+    let Session { profile, view, listed, own } = session;
     let found = view.open(caller, Base::WorkingDirectory, path, LastLink::Follow);
     let place = match found {
-        Ok(found) if profile.may_connect(&found.path) => return Ok(found),
+        Ok(found) if profile.may_connect(&found.path) => {
+            if profile.reaches_own_sockets_only() && !profile.lists_socket(&found.path) && !own.contain(&found) {
+                return Err(another_programs(&found));
+            }
+            return Ok(found);
+        }
         Ok(found) => Ok(found.path),
         Err(error) => Err(error),
     };
@@ -85,6 +99,20 @@ pub fn find(session: &Session<'_>, caller: &Caller, path: &Path) -> Result<Found
         place.display()
     );
     Err(Refused::because(libc::EACCES, text))
+}
+
+/// Explains why a socket in the scope cannot be connected to. A file that a program has left behind is as good as none.
+fn another_programs(found: &Found) -> Refused {
+    match listens(found, SocketType::STREAM) {
+        Ok(()) | Err(Errno::PROTOTYPE) => {}
+        Err(nobody) => return nobody.into(),
+    }
+    let text = format!(
+        "the Unix socket {} is not one of this session's own, so commands cannot connect to it unless the network is on \
+         (sandbox.sockets lists exceptions)",
+        found.path.display()
+    );
+    Refused::because(libc::EACCES, text)
 }
 
 /// Whether there is a socket outside the session.

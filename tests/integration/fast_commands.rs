@@ -1,0 +1,65 @@
+//! What makes short commands fast changes nothing that they do: shells without a report, and sessions that find a keeper
+//! ready.
+
+use serde_json::json;
+
+use crate::support::{World, everywhere};
+
+#[test]
+fn a_plain_command_leaves_the_session_as_it_is_and_any_other_moves_it() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("mkdir -p sub/inner; cd sub; export A=1 B='x y'").ok();
+    for _ in 0..3 {
+        assert_eq!(server.bash("true").text(), "exit_code: 0\n");
+        assert!(server.bash("ls | cat && env A=2 true; false || exit 7").text().starts_with("exit_code: 7\n"));
+    }
+    let shown = server.bash("echo \"$PWD $A $B\"").text();
+    assert!(shown.contains(&format!("{}/sub 1 x y\n", world.project().display())), "{shown}");
+    for (text, moved) in [("ls; cd inner", "/sub/inner"), ("ls &&\ncd ..", "/sub"), ("A=5; ls", "/sub")] {
+        server.bash(text).ok();
+        let shown = server.bash("echo \"at $PWD, $A\"").text();
+        let a = if text.starts_with('A') { "5" } else { "1" };
+        assert!(shown.contains(&format!("at {}{moved}, {a}\n", world.project().display())), "{text}: {shown}");
+    }
+}
+
+#[test]
+fn a_plain_command_that_removes_its_directory_says_so() {
+    everywhere("", &[], |inside| {
+        let project = inside.world.project().display().to_string();
+        let shown = inside.client.bash("echo \"at $TMPDIR.\"").text();
+        let tmp = shown.split_once("at ").unwrap().1.split_once(".\n").unwrap().0.to_owned();
+        for place in [format!("{project}/gone"), format!("{tmp}/gone")] {
+            inside.client.bash(&format!("mkdir -p {place}; cd {place}")).ok();
+            // The second call of a directory finds a shell that waits in it.
+            inside.client.bash("true").ok();
+            let shown = inside.client.bash(&format!("rm -rf {place}")).text();
+            assert!(shown.contains(&format!("cwd: {project} ({place} no longer exists)\n")), "{shown}");
+            assert!(inside.client.bash("pwd").text().contains(&project));
+        }
+    });
+}
+
+/// From the third session on, a keeper is made before its session.
+#[test]
+fn sessions_that_find_a_keeper_ready_are_apart_and_see_no_new_secret() {
+    everywhere("", &[], |inside| {
+        let run = |inside: &mut crate::support::Inside, session: usize, command: &str| {
+            let session = format!("s{session}");
+            inside.client.call("bash", json!({"command": command, "session": session})).text()
+        };
+        for session in 0..6 {
+            let secret = [".netrc", ".git-credentials", ".pgpass"][session % 3];
+            let path = inside.home_file(secret, "canary");
+            let shown =
+                run(inside, session, &format!("cat {}; echo s{session} >$TMPDIR/mine; ls $TMPDIR", path.display()));
+            assert!(!shown.contains("canary") && shown.contains("mine\n"), "{session}: {shown}");
+            std::fs::remove_file(path).unwrap();
+        }
+        for session in 0..6 {
+            let shown = run(inside, session, "cat $TMPDIR/mine");
+            assert!(shown.contains(&format!("s{session}\n")), "{session}: {shown}");
+        }
+    });
+}
