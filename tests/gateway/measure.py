@@ -136,7 +136,7 @@ def idle_clients(world):
         assert connection.getresponse().status == 200
         streams.append(connection)
 
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         list(pool.map(begin, range(count)))
     time.sleep(35)  # Connections without a request are closed after 30 s.
     during, cpu, at = figures(gateway.process), seconds_of(gateway.process.pid), time.perf_counter()

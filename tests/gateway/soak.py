@@ -18,7 +18,7 @@ class Soak:
         self.world, self.until = world, time.monotonic() + 60 * minutes
         entries = open(url_places(world, "urls", servers(world, 2))).read().split("[[place]]")[1]
         docker = f'[[place]]\nname = "own"\nplace = "docker:{SHELL}"\nengine = "{world.engine.host}"\nnetwork = "none"\n'
-        places = world.places("soak", f"[[place]]{entries}{docker}", creates_per_second=100, remember=5, patience=10)
+        places = world.places("soak", f"[[place]]{entries}{docker}", creates_per_second=100, remember=5)
         self.gateway = world.serve(places)
         self.sessions, self.calls, self.lost, self.failures = 0, 0, 0, []
 

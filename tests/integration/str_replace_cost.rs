@@ -46,6 +46,31 @@ fn an_edit_needs_no_more_memory_than_the_old_and_the_new_file() {
     }
 }
 
+/// The usual edit: one exact match in lines of ordinary length.
+#[test]
+fn the_usual_edit_of_a_large_file_does_not_hold_it_in_memory() {
+    let world = World::new();
+    let lines = "a line of text\n".repeat(300_000);
+    let (file, last) = (format!("{lines}the needle\n{lines}"), lines.len() + "the ".len());
+    world.file("f", &file);
+    let mut server = world.server(&[]);
+    let (used, text) = cost(&mut server, json!({ "path": "f", "old_str": "needle", "new_str": "thread" }));
+    assert!(text.starts_with("Replaced in ") && text.contains("300001\tthe thread\n"), "{text}");
+    assert!(used < 5, "{used} MiB for a file of {} MiB", file.len() / MIB);
+    let mut expected = file.into_bytes();
+    expected[last..last + "thread".len()].copy_from_slice(b"thread");
+    assert!(world.read("f").into_bytes() == expected);
+    // The session knows the file as it is now, and notices when it changes.
+    let again = server.call("str_replace", json!({ "path": "f", "old_str": "thread", "new_str": "pin" })).ok();
+    assert!(!again.contains("has changed"), "{again}");
+    world.file("f", format!("{lines}the needle\n{lines}"));
+    let after = server.call("str_replace", json!({ "path": "f", "old_str": "needle", "new_str": "pin" })).ok();
+    assert!(
+        after.contains("The file has changed since this session last saw it; it is too large to show how."),
+        "{after}"
+    );
+}
+
 /// Texts that are not in the file, so that it has to be explained why. Each once took minutes or more memory than there is.
 #[test]
 fn a_text_that_is_not_found_is_explained_at_a_bounded_cost() {
