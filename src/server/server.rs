@@ -10,8 +10,7 @@ use super::{
     instructions,
 };
 use crate::audit::{Event, Log};
-use crate::base::locks::LockExt;
-use crate::base::secret_names::looks_secret;
+use crate::base::{locks::LockExt, secret_names::looks_secret};
 use crate::config::{Config, Source};
 use crate::drafts::{Draft, Sides, Work};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
@@ -134,6 +133,7 @@ impl Server {
         }
         context.record.end(&result);
         exec::worked();
+        tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
     }
 
