@@ -24,7 +24,8 @@ def waiting_containers_are_taken_once_and_made_again(world):
         clients = list(pool.map(lambda number: Http(gateways[number % 2].address).begin(), range(6)))
     for number, client in enumerate(clients):
         client.text(f"export NUMBER={number}")
-    assert [client.text("echo $NUMBER") for client in clients] == [str(one) for one in range(6)], "none was given twice"
+    assert [client.text("echo $NUMBER") for client in clients] == [str(one) for one in range(6)]
+    assert len({client.place() for client in clients}) == 6, "no container was given twice"
     # A container keeps the label with which it was made when it gets an owner and another name.
     taken = [name for name in world.containers("--filter", "label=testudo.owner=warm") if ".warm." not in name]
     assert len(taken) >= 3, f"waiting containers were used: {taken}"

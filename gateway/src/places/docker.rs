@@ -272,7 +272,8 @@ impl Docker {
         own.map_err(|error| self.failed("to list containers", &error))
     }
 
-    /// Gives a waiting container to an owner. The engine renames it for one replica only.
+    /// Gives a waiting container to an owner. Docker finds a container by its old name before it takes the lock under which it
+    /// renames, so of two who rename it at once both can succeed. The state directory says who was first.
     async fn claim(&self, order: &Order) -> Result<Option<String>, PlaceError> {
         if self.settings.warm == 0 {
             return Ok(None);
@@ -280,6 +281,9 @@ impl Docker {
         let waiting = self.own().await?;
         let waiting = waiting.into_iter().filter(|(_, one)| one.owner.is_none() && one.state == State::Running);
         for (_, one) in waiting {
+            if !self.state.take(&one.id) {
+                continue;
+            }
             let name = encoded(&container_name(&order.owner, &order.slot));
             // By its name, not by its id: a container that another replica has taken has another name now.
             let old = container_name(WARM, &one.slot);

@@ -52,7 +52,18 @@ impl StateDirectory {
         Ok(directory)
     }
 
+    /// Whether the caller is the first who takes this place. The file system decides, for all replicas on the machine.
+    pub fn take(&self, id: &str) -> bool {
+        std::fs::OpenOptions::new().create_new(true).write(true).open(self.mark(id)).is_ok()
+    }
+
+    /// Beside the directory of the place, where the place cannot reach it.
+    fn mark(&self, id: &str) -> PathBuf {
+        self.0.join(format!("{id}.taken"))
+    }
+
     pub fn remove(&self, id: &str) {
+        let _ = std::fs::remove_file(self.mark(id));
         if let Err(error) = std::fs::remove_dir_all(self.of(id))
             && error.kind() != io::ErrorKind::NotFound
         {
