@@ -88,6 +88,22 @@ impl Secrets {
 }
 
 impl Inner {
+    /// Finds the secrets and watches them. Something that comes after the search and before the watch would never be noticed,
+    /// so this searches once more. What comes after the watch began is noticed by the next look.
+    fn watched(&self) -> (Watch, Vec<Stamped>) {
+        const TRIES: usize = 3;
+        let mut found = self.finder.find();
+        for _ in 0..TRIES {
+            let begun = Watch::begin(found.clone());
+            let again = self.finder.find();
+            if again == found {
+                return begun;
+            }
+            found = again;
+        }
+        Watch::begin(found)
+    }
+
     /// Looks for secrets if anything has changed since the last time.
     fn look(&self) -> Arc<Known> {
         // The lock is not held while we look: a file system may stop answering meanwhile.
@@ -97,7 +113,7 @@ impl Inner {
         {
             return known.clone();
         }
-        let (watch, all) = Watch::begin(self.finder.find());
+        let (watch, all) = self.watched();
         let mut identities = before.as_ref().map(|known| known.identities.clone()).unwrap_or_default();
         identities.extend(all.iter().filter_map(|stamped| Identity::of(&stamped.mask.at)));
         let masks = match &before {
