@@ -45,7 +45,10 @@ impl ProjectLayers {
         layer.parts().iter().try_for_each(|part| directory(part))?;
         let named = layer.directory.join(PROJECT);
         if !named.exists() {
-            std::fs::write(named, project.as_os_str().as_encoded_bytes())?;
+            // Another server that starts now must not read half of the name and take the layer for another project's.
+            let new = layer.directory.join(format!("{PROJECT}-{}", std::process::id()));
+            std::fs::write(&new, project.as_os_str().as_encoded_bytes())?;
+            std::fs::rename(new, named)?;
         }
         Ok(layer)
     }
