@@ -33,7 +33,7 @@ pub fn views() -> io::Result<Vec<OwnedFd>> {
     // There is no second one where IP version 6 is switched off.
     let second = File::open("/proc/self/net/tcp6").map_or_else(|_| first.try_clone(), |table| Ok(table.into()))?;
     let netlink = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG));
-    // Whoever finds no netlink socket here looks at the tables.
+    // Where the kernel gives no netlink socket, a table stands in its place, and the server reads the tables.
     Ok(vec![netlink.map_or_else(|_| first.try_clone(), Ok)?, first, second])
 }
 

@@ -99,7 +99,7 @@ fn serve() -> u16 {
     port
 }
 
-/// Moves bytes from the server to whoever connects, by the fewest calls that the kernel offers.
+/// Moves bytes from the server to the client that connects, by the fewest calls that the kernel offers.
 fn bare_relay(server: u16) -> u16 {
     const PIPE: usize = 1 << 20;
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");

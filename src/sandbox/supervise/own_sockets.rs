@@ -65,8 +65,8 @@ fn number(file: &Found) -> io::Result<(u64, u64)> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-/// Fails as a connection to this file would if nobody listened there. Whoever listens notices nothing: a socket that is
-/// connected already cannot be connected again, and the kernel looks at the other end first.
+/// Fails as a connection to this file would if nobody listened there. The program that listens notices nothing: a
+/// socket that is connected already cannot be connected again, and the kernel looks at the other end first.
 pub fn listens(file: &Found, kind: SocketType) -> Result<(), Errno> {
     let (connected, _other) = socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None)?;
     match connect(&connected, &SocketAddrUnix::new(file.stable_path())?) {
