@@ -25,7 +25,7 @@ pub fn run(server: &Arc<Server>, text: &str, json: bool) -> anyhow::Result<ExitC
         return Ok(ExitCode::SUCCESS);
     }
     let cwd = &server.config().directories.project_dir();
-    let surroundings = server.setup().basis.surroundings(&server.workplace(&[]));
+    let surroundings = server.setup().basis.surroundings(&server.workplace(&[]), server.gate().policy());
     let subject = Subject::ShellText { text, cwd, search_path: None };
     let mut judgement = server.gate().judge(&subject, &surroundings);
     if !server.gate().policy().has_sources() {

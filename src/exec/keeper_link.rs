@@ -306,13 +306,13 @@ impl KeeperLink {
     }
 
     /// Has the keeper start a command; `descriptors` are stdin, stdout, stderr and then the command's own.
-    /// A terminal's master comes back with the process. Only `exec` may call it: the ways to start a command that others
+    /// With the process comes what its reaper has opened: a terminal's master, or what shows the end of a waiting shell. Only `exec` may call it: the ways to start a command that others
     /// see ask for a permit.
     pub(super) async fn start(
         &self,
         start: &Start,
         descriptors: Vec<OwnedFd>,
-    ) -> Result<(Process, Option<OwnedFd>), KeeperError> {
+    ) -> Result<(Process, Vec<OwnedFd>), KeeperError> {
         let start = &self.with_variables(start);
         let description = memory_file(c"start", &start.encode()).map_err(KeeperError::Prepare)?;
         let (control, theirs) = Socket::pair().map_err(KeeperError::Prepare)?;
@@ -324,7 +324,7 @@ impl KeeperLink {
         }
         // Close our copies before we wait: while we hold the writing end of a pipe, its reader sees no end.
         drop((theirs, descriptors));
-        let Ok((message, master)) = tokio::time::timeout(READY_WITHIN, control.receive_with_descriptor()).await else {
+        let Ok((message, opened)) = tokio::time::timeout(READY_WITHIN, control.receive_with_descriptors()).await else {
             // Something has stopped the keeper. The guard can still end it.
             self.mark_dead();
             self.guard.hang_up();
@@ -333,7 +333,7 @@ impl KeeperLink {
         match ReaperEvent::decode(&message) {
             Ok(ReaperEvent::Started { pid, reaper }) => {
                 let elders = Elders { keeper: Arc::downgrade(&self.socket), guard: Arc::downgrade(&self.guard) };
-                Ok((Process::new(control, elders, pid, reaper), master))
+                Ok((Process::new(control, elders, pid, reaper), opened))
             }
             Ok(ReaperEvent::Failed { step, errno }) => Err(failure(start, step, errno)),
             Ok(ReaperEvent::Exited { .. } | ReaperEvent::Gone | ReaperEvent::InputAwaited { .. }) | Err(_) => {

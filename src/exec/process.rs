@@ -17,6 +17,7 @@ pub struct Process {
     control: Arc<Control>,
     elders: Elders,
     life: watch::Receiver<Life>,
+    reports: Arc<watch::Sender<Life>>,
 }
 
 /// The socket to the reaper. `None` once the tree is gone: a handle to an ended command holds no descriptor.
@@ -60,9 +61,23 @@ impl Process {
     pub fn new(control: Socket, elders: Elders, pid: i32, reaper: i32) -> Self {
         let control = Arc::new(Mutex::new(Some(Arc::new(control))));
         let (sender, life) = watch::channel(Life::default());
-        let listening = Arc::downgrade(&control);
+        let (listening, reports) = (Arc::downgrade(&control), Arc::new(sender));
+        let sender = reports.clone();
         tokio::spawn(async move { listen(&listening, &sender).await });
-        Self { pid, reaper, control, elders, life }
+        Self { pid, reaper, control, elders, life, reports }
+    }
+
+    /// The server itself has seen how the command ends, with nothing left of its tree. The reaper says the same a little later.
+    pub(super) fn seen_exiting(&self, status: ExitStatus) -> Exited {
+        let exited = Exited { status, running: Vec::new(), alone: true };
+        self.reports.send_if_modified(|life| {
+            let is_news = life.exited.is_none();
+            if is_news {
+                (life.exited, life.gone) = (Some(exited.clone()), true);
+            }
+            is_news
+        });
+        exited
     }
 
     /// Waits until the command itself has ended. `None` when its reaper was killed first, so the status is unknown.

@@ -1,7 +1,7 @@
 //! A command under way, and how a call waits for its end.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -10,6 +10,7 @@ use super::process::{Exited, Process};
 use super::shell::{GONE, STALE, StateChannel};
 use super::terminal::Terminal;
 use super::{Denials, ExitStatus, Input, OwnNetwork, ShellReport, ShellState};
+use crate::keeper::last_moment::{LONGEST_LOOK, LastMoment, Now};
 
 #[derive(Debug)]
 pub struct Running {
@@ -23,8 +24,10 @@ pub struct Running {
     pub(super) channel: StateChannel,
     /// Authenticates what comes over the channel.
     pub(super) nonce: String,
-    /// The state that its shell began with, if it ends with the same one and reports nothing.
+    /// The state that its shell began with, if its text is plain: it ends with the same one and reports only that it ends.
     pub(super) unchanged: Option<ShellState>,
+    /// Shows how a plain text ended before its reaper tells.
+    pub(super) last_moment: Option<LastMoment>,
 }
 
 /// Where its output goes.
@@ -75,6 +78,17 @@ impl Running {
         let exited = self.process.exited();
         let exited = async {
             tokio::pin!(exited);
+            if let Some(moment) = self.last_moment.take() {
+                tokio::select! {
+                    biased;
+                    exited = &mut exited => return exited,
+                    () = self.channel.end_announced() => {}
+                    () = tokio::time::sleep(BEFORE_THE_CHANNEL_IS_READ) => {}
+                }
+                if let Some(status) = seen_in(&moment).await {
+                    return Some(self.process.seen_exiting(status));
+                }
+            }
             if let Ok(exited) = tokio::time::timeout(BEFORE_THE_CHANNEL_IS_READ, &mut exited).await {
                 return exited;
             }
@@ -115,7 +129,10 @@ impl Running {
         // A shell that was told to die may still report. That is not a state the agent asked for.
         let died = matches!(exited.status, ExitStatus::Signal(_));
         let report = match self.unchanged.take() {
-            Some(state) => (bytes == GONE.as_bytes()).then_some(ShellReport { state, cwd_is_gone: true }),
+            Some(state) => {
+                let cwd_is_gone = bytes.strip_suffix(GONE.as_bytes()).is_some_and(|rest| rest == self.nonce.as_bytes());
+                cwd_is_gone.then_some(ShellReport { state, cwd_is_gone })
+            }
             None => ShellReport::parse(&bytes, &self.nonce),
         };
         let report = report.filter(|_| !died);
@@ -129,6 +146,20 @@ impl Running {
         self.streams.drain().await;
         self.process.exited_by_now().await
     }
+}
+
+/// The exit status of a command that ends in this moment.
+async fn seen_in(moment: &LastMoment) -> Option<ExitStatus> {
+    let begun = Instant::now();
+    while begun.elapsed() < LONGEST_LOOK {
+        match moment.now()? {
+            Now::Ended(status) => return status,
+            // It may need our processor to go on, and other calls may need this thread.
+            Now::Lives => rustix::thread::sched_yield(),
+        }
+        tokio::task::yield_now().await;
+    }
+    None
 }
 
 impl Streams {

@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -59,14 +60,11 @@ impl Socket {
 
     /// The next message if it is there already; empty when the other side has gone.
     pub fn receive_now(&self) -> Option<Vec<u8>> {
-        let mut buffer = vec![0; 64 * 1024];
-        let mut receive = || recv(self.0.get_ref(), &mut buffer[..], RecvFlags::empty());
-        match after_reset(receive(), receive) {
-            Ok((count, _)) => buffer.truncate(count),
-            Err(Errno::AGAIN | Errno::INTR) => return None,
-            Err(_) => buffer.clear(),
+        match receive_into(self.0.get_ref()) {
+            Ok(message) => Some(message),
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(_) => Some(Vec::new()),
         }
-        Some(buffer)
     }
 
     /// Whether the other side has gone.
@@ -82,15 +80,9 @@ impl Socket {
         let _ = rustix::net::shutdown(self.0.get_ref(), rustix::net::Shutdown::Both);
     }
 
-    /// The next message and the descriptor that came with it, if one did.
-    pub async fn receive_with_descriptor(&self) -> (Vec<u8>, Option<OwnedFd>) {
-        let (message, descriptors) = self.receive_with_descriptors().await;
-        (message, descriptors.into_iter().next())
-    }
-
     /// The next message and the descriptors that came with it.
     pub async fn receive_with_descriptors(&self) -> (Vec<u8>, Vec<OwnedFd>) {
-        let mut buffer = vec![0; 64 * 1024];
+        let mut buffer = vec![0; LONGEST_MESSAGE];
         let received = self
             .0
             .async_io(Interest::READABLE, |socket| {
@@ -115,17 +107,20 @@ impl Socket {
 
     /// The next message; empty when the other side has gone.
     pub async fn receive(&self) -> Vec<u8> {
-        let mut buffer = vec![0; 64 * 1024];
-        let received = self
-            .0
-            .async_io(Interest::READABLE, |socket| {
-                let mut receive = || recv(socket.as_fd(), &mut buffer[..], RecvFlags::empty());
-                Ok(after_reset(receive(), receive)?.0)
-            })
-            .await;
-        buffer.truncate(received.unwrap_or(0));
-        buffer
+        let received = self.0.async_io(Interest::READABLE, |socket| Ok(receive_into(socket)?)).await;
+        received.unwrap_or_default()
     }
+}
+
+const LONGEST_MESSAGE: usize = 64 * 1024;
+
+/// The memory for the message is not cleared first: that would take longer than everything else here.
+fn receive_into(socket: &OwnedFd) -> Result<Vec<u8>, Errno> {
+    let mut message = Vec::with_capacity(LONGEST_MESSAGE);
+    let mut receive = || recv(socket, spare_capacity(&mut message), RecvFlags::empty());
+    after_reset(receive(), receive)?;
+    message.shrink_to_fit();
+    Ok(message)
 }
 
 /// Receives again after ECONNRESET. The kernel reports it once when the other side closed its end with one of our messages

@@ -99,8 +99,11 @@ pub async fn spawn_terminal(permitted: &Permitted<RunCommand>, place: &Place<'_>
     };
     let (channel, mut start, descriptors) = prepare().map_err(KeeperError::Prepare)?;
     start.terminal = Some(settings.terminal_size());
-    let (process, master) = place.keeper.start(&start, descriptors).await?;
-    let master = master.ok_or_else(|| KeeperError::Prepare(io::Error::other("the keeper sent no terminal")))?;
+    let (process, opened) = place.keeper.start(&start, descriptors).await?;
+    let master = opened
+        .into_iter()
+        .next()
+        .ok_or_else(|| KeeperError::Prepare(io::Error::other("the keeper sent no terminal")))?;
     let (input, streams) = place.connect_terminal(master).map_err(KeeperError::Prepare)?;
     let mut channel = StateChannel::new(channel);
     let (ready, typed_into) = (channel.begin(), input.clone());
@@ -143,6 +146,7 @@ impl Place<'_> {
             channel,
             nonce: self.nonce.to_owned(),
             unchanged: None,
+            last_moment: None,
         }
     }
 

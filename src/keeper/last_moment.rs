@@ -1,12 +1,16 @@
 //! How a command ended, as soon as the kernel knows it.
 //!
 //! When a process exits, the kernel first settles its exit status, then takes its memory down, then closes its files, and
-//! only then tells the parent. Taking down the memory is the longest part of a short command. A shell tells its reaper with
-//! a signal that it is about to exit, and the reaper looks at `/proc/PID/stat` until the process has no memory any more. From
+//! only then tells the parent. Taking down the memory is the longest part of a short command. A shell says that it is about to
+//! exit, and whoever hears it looks at `/proc/PID/stat` until the process has no memory any more. From
 //! then on the status that the file shows is the one that `waitpid` will return: no signal can change it. The shell's own
 //! word is only a hint when to look; it is never believed.
+//!
+//! The reaper looks after a signal. For a waiting shell it hands the open files to the server, which hears of the end of a plain
+//! text directly and need not wait until the reaper has been woken up.
 
 use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -17,9 +21,10 @@ use super::protocol::ExitStatus;
 pub const ABOUT_TO_EXIT: i32 = libc::SIGURG;
 
 /// A shell that says so is gone within a few dozen microseconds, unless somebody else has its CPU.
-const LONGEST_LOOK: Duration = Duration::from_micros(500);
+pub const LONGEST_LOOK: Duration = Duration::from_micros(500);
 
 /// A command that is watched for its end.
+#[derive(Debug)]
 pub struct LastMoment {
     stat: File,
     /// The children of the command, and our own.
@@ -30,25 +35,46 @@ pub struct LastMoment {
 impl LastMoment {
     /// `None` where the kernel does not show us what we need, or the command has exited already.
     pub fn of(command: i32) -> Option<Self> {
+        Self::open(command).filter(Self::will_show_status)
+    }
+
+    pub fn open(command: i32) -> Option<Self> {
         let open = |path: String| File::open(path).ok();
-        let moment = Self {
-            stat: open(format!("/proc/{command}/stat"))?,
-            children: [
-                open(format!("/proc/{command}/task/{command}/children"))?,
-                open("/proc/thread-self/children".to_owned())?,
-            ],
-            command,
-        };
-        // The kernel shows 1 to a process that may not know the address, and 0 as the exit status. A process that is still
-        // being replaced by its program has no address yet.
+        let children =
+            [open(format!("/proc/{command}/task/{command}/children"))?, open("/proc/thread-self/children".to_owned())?];
+        Some(Self { stat: open(format!("/proc/{command}/stat"))?, children, command })
+    }
+
+    /// For another process, which makes the same of them with [`LastMoment::from_files`].
+    pub fn files(&self) -> [BorrowedFd<'_>; 3] {
+        let [of_command, own] = &self.children;
+        [self.stat.as_fd(), of_command.as_fd(), own.as_fd()]
+    }
+
+    /// `command` is the number of the process in the namespace of the process that opened the files.
+    pub fn from_files(files: Vec<OwnedFd>, command: i32) -> Option<Self> {
+        let [stat, of_command, own] = <[OwnedFd; 3]>::try_from(files).ok()?.map(File::from);
+        Some(Self { stat, children: [of_command, own], command })
+    }
+
+    /// Waits until the command's program runs, and says whether this process may know the exit status. The kernel shows 1 to a
+    /// process that may not know the address, and 0 as the exit status. A process that is still being replaced by its program
+    /// has no address yet.
+    fn will_show_status(&self) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < LONGEST_LOOK {
-            match moment.look()? {
-                Seen { memory: 1.., start_of_code: 0, .. } => rustix::thread::sched_yield(),
-                Seen { start_of_code, .. } => return (start_of_code > 1).then_some(moment),
+            match self.look() {
+                Some(Seen { memory: 1.., start_of_code: 0, .. }) => rustix::thread::sched_yield(),
+                Some(Seen { start_of_code, .. }) => return start_of_code > 1,
+                None => return false,
             }
         }
-        None
+        false
+    }
+
+    /// Whether this process may know the exit status of a command whose program runs.
+    pub fn shows_status(&self) -> bool {
+        self.look().is_some_and(|seen| seen.start_of_code > 1)
     }
 
     /// The exit status, once it is final. `None` if that takes longer than a moment, or if the command leaves processes
@@ -56,15 +82,19 @@ impl LastMoment {
     pub fn wait(&self) -> Option<ExitStatus> {
         let begun = Instant::now();
         loop {
-            let seen = self.look()?;
-            if seen.memory == 0 {
-                return self.is_alone().then(|| processes::exit_status(seen.exit_status));
+            match self.now()? {
+                Now::Ended(status) => return status,
+                Now::Lives if begun.elapsed() > LONGEST_LOOK => return None,
+                Now::Lives => rustix::thread::sched_yield(),
             }
-            if begun.elapsed() > LONGEST_LOOK {
-                return None;
-            }
-            rustix::thread::sched_yield();
         }
+    }
+
+    /// What can be seen at this instant. `None` if nothing can.
+    pub fn now(&self) -> Option<Now> {
+        let seen = self.look()?;
+        let ended = || Now::Ended(self.is_alone().then(|| processes::exit_status(seen.exit_status)));
+        Some(if seen.memory == 0 { ended() } else { Now::Lives })
     }
 
     /// Whether the command, which has no memory any more, has no descendant. It cannot fork, so if it has no child now, every
@@ -82,6 +112,14 @@ impl LastMoment {
         let count = self.stat.read_at(&mut text, 0).ok()?;
         Seen::parse(std::str::from_utf8(&text[..count]).ok()?)
     }
+}
+
+/// What has become of a command.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Now {
+    Lives,
+    /// The status is missing if it has left processes behind.
+    Ended(Option<ExitStatus>),
 }
 
 /// What `/proc/PID/stat` says.

@@ -29,7 +29,7 @@ mod home_mount;
 mod in_child;
 mod input_wait;
 mod keeper;
-mod last_moment;
+pub mod last_moment;
 mod left_segments;
 mod memory;
 mod packets;

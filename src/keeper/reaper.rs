@@ -26,15 +26,16 @@ pub fn main(descriptors: StartDescriptors) -> ! {
     // If the reaper kept the writing end of a pipe open, the pipe's reader would never see the end.
     drop((standard, extra));
     match started {
-        Ok(Command { pid, input, terminal }) => {
+        Ok(Command { pid, input, terminal, waits }) => {
             let message = ReaperEvent::Started { pid, reaper: processes::own_pid() }.encode();
-            match &terminal {
-                Some(master) => packets::send_with(&control, &message, master.as_fd()),
-                None => packets::send(&control, &message),
+            let last_moment = if waits { LastMoment::open(pid) } else { None };
+            match (&terminal, &last_moment) {
+                (Some(master), _) => packets::send_with(&control, &message, master.as_fd()),
+                (None, Some(moment)) => packets::send_all(&control, &message, &moment.files()),
+                (None, None) => packets::send(&control, &message),
             }
-            // The server has its own copy of the master. Ours would keep the terminal alive after its last program has
-            // exited.
-            drop(terminal);
+            // The server has its own copies. Our master would keep the terminal alive after its last program has exited.
+            drop((terminal, last_moment));
             watch(&control, &signals, pid, input);
         }
         Err((step, error)) => report_failure(&control, step, &error),
@@ -48,6 +49,8 @@ struct Command {
     input: Option<InputFile>,
     /// The master side of its terminal.
     terminal: Option<OwnedFd>,
+    /// Whether it was started in advance.
+    waits: bool,
 }
 
 /// For the keeper, which reports the failure itself when it could not fork a reaper.
@@ -72,7 +75,8 @@ fn start(description: OwnedFd, standard: &[OwnedFd; 3], extra: &[OwnedFd]) -> Re
     };
     // Do not keep the command's directory busy.
     let _ = rustix::process::chdir("/");
-    Ok(Command { pid, input, terminal: terminal.map(|terminal| terminal.master) })
+    let terminal = terminal.map(|terminal| terminal.master);
+    Ok(Command { pid, input, terminal, waits: start.waits_on.is_some() })
 }
 
 fn read(mut description: std::fs::File) -> io::Result<Start> {

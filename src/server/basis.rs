@@ -63,15 +63,16 @@ impl Basis {
         environment
     }
 
-    /// What the policy has to know about where commands run.
-    pub fn surroundings(&self, workplace: &Workplace) -> Surroundings {
+    /// What the policy has to know about where commands run. A policy without rules looks no program up, so it need not know
+    /// which programs the home hides.
+    pub fn surroundings(&self, workplace: &Workplace, policy: &Policy) -> Surroundings {
         let path = |name: &str| variable(&self.initial, name).map(PathBuf::from).filter(|path| path.is_absolute());
         Surroundings {
             project_dir: workplace.project_dir.clone(),
             home: path("HOME"),
             writable: [Some(PathBuf::from("/tmp")), path("TMPDIR")].into_iter().flatten().collect(),
             replaceable: workplace.directories.clone(),
-            overlaid: self.profiles.overlaid(&workplace.project_dir),
+            overlaid: policy.has_sources().then(|| self.profiles.overlaid(&workplace.project_dir)).flatten(),
             keeps_approvals: !workplace.contains(&self.config.state_dir),
             search_path: variable(&self.initial, "PATH").unwrap_or_default().to_owned(),
             protected: self.names.names().clone(),

@@ -98,8 +98,9 @@ impl Context {
     }
 
     async fn ask_gate<A: Action>(&self, session: &Session, action: A, confirm: bool) -> Result<Permitted<A>, Stop> {
-        let surroundings = session.basis().surroundings(&session.workplace());
-        let decided = self.server.gate().decide(action, &surroundings, confirm);
+        let gate = self.server.gate();
+        let surroundings = session.basis().surroundings(&session.workplace(), gate.policy());
+        let decided = gate.decide(action, &surroundings, confirm);
         let verdict = |action: String, approved_before| {
             let (verdict, reason, rule) = (decided.verdict.to_string(), decided.reason.clone(), decided.rule.clone());
             self.record.add(Event::Verdict { action, verdict, reason, rule, approved_before });

@@ -41,6 +41,38 @@ fn a_plain_command_that_removes_its_directory_says_so() {
     });
 }
 
+/// A program inherits the descriptor on which its shell says that it ends.
+#[test]
+fn a_program_that_writes_to_the_channel_of_its_shell_ends_and_moves_nothing() {
+    everywhere("", &[], |inside| {
+        inside.client.bash("mkdir -p sub; cd sub").ok();
+        let project = inside.world.project().display().to_string();
+        for word in ["!", "x", "stale", "0123456789abcdef!"] {
+            // Longer than the server looks for the end of a command that has announced it.
+            let write = format!("import os, time; os.write(251, b'{word}'); time.sleep(0.1); print('later')");
+            let shown = inside.client.bash(&format!("python3 -c \"{write}\" && env false")).text();
+            assert_eq!(shown, "exit_code: 1\n\nstdout:\nlater\n", "{word}");
+            assert!(inside.client.bash("pwd").text().contains(&format!("{project}/sub\n")), "{word}");
+        }
+    });
+}
+
+/// A short text comes with the word to begin, a longer one in a file.
+#[test]
+fn texts_of_every_length_and_alphabet_arrive_whole_in_a_waiting_shell() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    server.bash("true").ok();
+    for (length, letter) in
+        [(1, "a"), (40, ":"), (100, "p"), (125, "\\"), (126, "r"), (127, " "), (4000, "z"), (20, "é")]
+    {
+        let word = letter.repeat(length);
+        for text in [format!("printf '%s|' '{word}'"), format!("x='{word}'; printf '%s|' \"$x\"")] {
+            assert_eq!(server.bash(&text).text(), format!("exit_code: 0\n\nstdout:\n{word}|"), "{text}");
+        }
+    }
+}
+
 /// From the third session on, a keeper is made before its session.
 #[test]
 fn sessions_that_find_a_keeper_ready_are_apart_and_see_no_new_secret() {

@@ -18,10 +18,9 @@ use super::numbers::Numbers;
 /// What a waiting shell reports when its directory is no longer the one it was started in.
 pub const STALE: &str = "stale";
 
-/// What a waiting shell gets: its text comes with a report, or is plain (`plain_text.rs`) and needs none.
-pub const GO: &[u8] = b"g";
-pub const GO_PLAIN: &[u8] = b"p";
-/// All that a shell reports after a plain text, if its directory no longer exists.
+/// What a waiting shell gets is always this long, so that it takes one call to read.
+const GO_LENGTH: usize = 128;
+/// What a shell adds to the nonce, which is all that it reports after a plain text, if its directory no longer exists.
 pub const GONE: &str = "!";
 
 /// What a shell in a terminal writes before it runs its text. A key that comes earlier could interrupt the prologue
@@ -104,6 +103,25 @@ impl Shell {
     }
 }
 
+/// What a waiting shell gets, and whether the text is in it; else the shell reads the text from its file. The first letter says
+/// so. `plain` texts (`plain_text.rs`) need no report.
+pub fn go(text: &str, plain: bool) -> ([u8; GO_LENGTH], bool) {
+    let fits = text.is_ascii() && !text.contains('\0') && text.len() <= GO_LENGTH - 2;
+    let mut message = [b' '; GO_LENGTH];
+    message[0] = match (plain, fits) {
+        (true, true) => b'p',
+        (true, false) => b'P',
+        (false, true) => b'r',
+        (false, false) => b'R',
+    };
+    if fits {
+        let begin = GO_LENGTH - text.len();
+        message[begin - 1] = b':';
+        message[begin..].copy_from_slice(text.as_bytes());
+    }
+    (message, fits)
+}
+
 /// What every shell starts with.
 pub struct Beginning<'a> {
     pub reports: Reports<'a>,
@@ -157,16 +175,20 @@ fn bash_prologue(
     text: Text<'_>,
     Numbers { go, text: source, prologue, state }: Numbers,
 ) -> String {
-    let read = format!("IFS= builtin read -r -d '' -u {source} __testudo_text; exec {source}<&-\n");
-    let take_text = match text {
-        Text::Argument(_) => String::new(),
-        Text::File => read,
+    let read = format!("IFS= builtin read -r -d '' -u {source} __testudo_text");
+    let report = format!("{{ __testudo_end; builtin kill -URG $PPID; }} 2>/dev/null >&{state}");
+    let take_text = match (text, reports) {
+        (Text::File, _) => format!("{read}; exec {source}<&-\n"),
         // If its directory was removed or replaced meanwhile, the shell reports that and runs nothing.
-        Text::Later => format!(
-            "builtin read -r -N 1 -u {go} __testudo_text || {{ builtin trap - EXIT; exit; }}; exec {go}<&-\n\
-             [[ $__testudo_text == p ]] && builtin trap '[[ -d $PWD ]] || builtin printf {GONE} >&{state}; builtin kill -URG $PPID' EXIT\n\
-             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{state}; exit; }}; SECONDS=0\n{read}"
+        (Text::Later, Reports::State { nonce }) => format!(
+            "builtin trap '[[ -d $PWD ]] && builtin printf {nonce} >&{state} || builtin printf {nonce}{GONE} >&{state}' EXIT\n\
+             builtin read -r -N {GO_LENGTH} -u {go} __testudo_text || {{ builtin trap - EXIT; exit; }}\n\
+             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{state}; exit; }}\n\
+             case $__testudo_text in [rR]*) builtin trap '{report}' EXIT;; esac\n\
+             case $__testudo_text in [pr]*) __testudo_text=${{__testudo_text#*:}};; *) {read};; esac\n\
+             exec {go}<&- {source}<&-; SECONDS=0\n"
         ),
+        (Text::Argument(_) | Text::Later, _) => String::new(),
     };
     let Reports::State { nonce } = reports else {
         return format!(
@@ -180,7 +202,7 @@ __testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; bu
 trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
  local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{state}
 $h" EXIT; else builtin trap "$@"; fi; }}
-builtin trap '{{ __testudo_end; builtin kill -URG $PPID; }} 2>/dev/null >&{state}' EXIT
+builtin trap '{report}' EXIT
 {take_text}"#
     )
 }
@@ -206,4 +228,28 @@ pub fn memory_file(name: &std::ffi::CStr, content: &[u8]) -> io::Result<OwnedFd>
     file.write_all(content)?;
     rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
     Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_text_is_in_the_message_and_another_is_not() {
+        let long = "x".repeat(GO_LENGTH - 1);
+        for (text, plain, begins, ends) in [
+            ("true", true, "p  ", " :true"),
+            ("cd x", false, "r  ", " :cd x"),
+            ("", true, "p  ", " :"),
+            (&long[1..], true, "p:x", "xx"),
+            (&long, true, "P  ", "  "),
+            ("é", false, "R  ", "  "),
+            ("a\0b", true, "P  ", "  "),
+        ] {
+            let (message, complete) = go(text, plain);
+            let message = std::str::from_utf8(&message).unwrap();
+            assert!(message.starts_with(begins) && message.ends_with(ends), "{text}: {message}");
+            assert_eq!(complete, message.contains(':'), "{text}");
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! bash writes the report line by line, and every line would wake a reader that waits on the pipe. So the server reads a
 //! short command's report only after the exit, when all of it is there. For a command that takes longer it reads along,
-//! because a report may be larger than the pipe.
+//! because a report may be larger than the pipe. A plain text reports nothing but its end, in one write, and the server waits for
+//! that.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,6 +24,8 @@ enum Reading {
     /// There is nothing to read: the program is no shell, or the report was taken already.
     None,
     NotYet(OwnedFd),
+    /// A waiting shell's, until it is known whether its text is plain.
+    Watched(AsyncFd<OwnedFd>),
     UnderWay {
         collecting: JoinHandle<Vec<u8>>,
         over: CancellationToken,
@@ -42,11 +45,36 @@ impl StateChannel {
         Self(Reading::NotYet(pipe))
     }
 
+    /// As [`StateChannel::new`], for a shell that waits.
+    pub fn watched(pipe: OwnedFd) -> io::Result<Self> {
+        Ok(Self(Reading::Watched(async_fd(pipe)?)))
+    }
+
+    /// The text is not plain: its report is not waited for.
+    pub fn unwatch(&mut self) {
+        self.0 = match std::mem::replace(&mut self.0, Reading::None) {
+            Reading::Watched(pipe) => Reading::NotYet(pipe.into_inner()),
+            other => other,
+        };
+    }
+
+    /// Waits until a plain text says that it ends, or until something else has written to the channel.
+    pub async fn end_announced(&self) {
+        match &self.0 {
+            Reading::Watched(pipe) => drop(pipe.readable().await),
+            _ => std::future::pending().await,
+        }
+    }
+
     /// Starts to read along while the shell writes. Returns what completes when the shell is about to run its text.
     pub fn begin(&mut self) -> oneshot::Receiver<()> {
         let (ready, is_ready) = oneshot::channel();
-        let Reading::NotYet(pipe) = std::mem::replace(&mut self.0, Reading::None) else { return is_ready };
-        let Ok(pipe) = async_fd(pipe) else { return is_ready };
+        let pipe = match std::mem::replace(&mut self.0, Reading::None) {
+            Reading::NotYet(pipe) => async_fd(pipe).ok(),
+            Reading::Watched(pipe) => Some(pipe),
+            Reading::None | Reading::UnderWay { .. } => None,
+        };
+        let Some(pipe) = pipe else { return is_ready };
         let over = CancellationToken::new();
         let ended = over.clone();
         let collecting = tokio::spawn(async move { collect(&pipe, ready, &ended).await });
@@ -59,11 +87,8 @@ impl StateChannel {
     pub async fn take(&mut self) -> Vec<u8> {
         match std::mem::replace(&mut self.0, Reading::None) {
             Reading::None => Vec::new(),
-            Reading::NotYet(pipe) => {
-                let mut bytes = Vec::new();
-                take_all(&pipe, &mut bytes);
-                bytes
-            }
+            Reading::NotYet(pipe) => all(&pipe),
+            Reading::Watched(pipe) => all(pipe.get_ref()),
             Reading::UnderWay { collecting, over } => {
                 over.cancel();
                 collecting.await.unwrap_or_default()
@@ -101,6 +126,12 @@ async fn collect(pipe: &AsyncFd<OwnedFd>, ready: oneshot::Sender<()>, over: &Can
             },
         }
     }
+}
+
+fn all(pipe: &OwnedFd) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    take_all(pipe, &mut bytes);
+    bytes
 }
 
 /// Reads everything that is in the pipe. Returns whether more may come.

@@ -14,9 +14,10 @@ use super::super::output::{OutputListener, pipe};
 use super::super::spawn::null;
 use super::super::{KeeperError, KeeperLink, Place, Running, Streams};
 use super::plain_text::is_plain;
-use super::shell::{GO, GO_PLAIN, Reports, memory_file};
+use super::shell::{Reports, go, memory_file};
 use super::{ShellState, StateChannel};
 use crate::gate::Permitted;
+use crate::keeper::last_moment::LastMoment;
 use crate::policy::action::RunCommand;
 
 #[derive(Debug)]
@@ -55,8 +56,10 @@ impl WaitingShell {
         let Some((streams, channel, start, descriptors, text, go)) = prepare().map_err(KeeperError::Prepare)? else {
             return Ok(None);
         };
-        let (process, _) = keeper.start(&start, descriptors).await?;
-        let running = place.running(process, streams, StateChannel::new(channel));
+        let (process, opened) = keeper.start(&start, descriptors).await?;
+        let last_moment = LastMoment::from_files(opened, process.pid);
+        let channel = StateChannel::watched(channel).map_err(KeeperError::Prepare)?;
+        let running = Running { last_moment, ..place.running(process, streams, channel) };
         Ok(Some(Self { running, text, go, keeper: keeper.clone(), state: place.state.clone() }))
     }
 
@@ -76,15 +79,24 @@ impl WaitingShell {
             stdout.listen(listener.clone());
             stderr.listen(listener);
         }
-        self.text.write_all_at(permitted.command.as_bytes(), 0)?;
-        let Self { mut running, go, state, .. } = self;
+        let Self { mut running, text, go: shell, state, .. } = self;
         let plain = is_plain(&permitted.command, &state);
-        rustix::io::write(&go, if plain { GO_PLAIN } else { GO })?;
-        running.unchanged = plain.then_some(state);
+        let (message, complete) = go(&permitted.command, plain);
+        if !complete {
+            text.write_all_at(permitted.command.as_bytes(), 0)?;
+        }
+        rustix::io::write(&shell, &message)?;
+        if plain {
+            running.unchanged = Some(state);
+            running.last_moment = running.last_moment.filter(LastMoment::shows_status);
+        } else {
+            running.last_moment = None;
+            running.channel.unwatch();
+        }
         tokio::spawn(async move {
             // Closing it tells the keeper that this shell runs something now.
             tokio::time::sleep(BEFORE_THE_KEEPER_WATCHES).await;
-            drop(go);
+            drop(shell);
         });
         Ok(running)
     }
