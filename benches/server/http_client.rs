@@ -13,7 +13,7 @@ use crate::subject::Subject;
 
 const TOKEN: &str = "bench";
 
-/// A server that listens on a port. It is killed when this value is dropped.
+/// A server that listens on a port. It is killed when this value is dropped, and by the kernel if the benchmark is.
 pub struct HttpServer {
     child: Child,
     pub address: String,
@@ -21,7 +21,9 @@ pub struct HttpServer {
 
 impl HttpServer {
     pub fn start(subject: &Subject, scratch: &Path) -> anyhow::Result<Self> {
-        let mut command = subject.command(scratch);
+        let dying_with_us = ["setpriv", "--pdeathsig", "KILL"].map(str::to_owned);
+        let words = dying_with_us.into_iter().chain(subject.words.iter().cloned()).collect();
+        let mut command = Subject { words, ..subject.clone() }.command(scratch);
         command.args(["--transport", "http", "--listen", "127.0.0.1:0", "--token", TOKEN]);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut log = BufReader::new(child.stderr.take().context("no stderr")?);

@@ -17,6 +17,8 @@ use crate::table::{Figure, Row, Target};
 use crate::{floor, memory};
 
 const ROUNDS: usize = 9;
+/// What a server does after its answer, such as freeing the old file, must not count in the next sample.
+const APART: Duration = Duration::from_millis(20);
 pub const FILES: usize = 20_000;
 const LARGE: usize = 200_000_000;
 const MIDDLING: usize = 10_000_000;
@@ -96,6 +98,7 @@ fn of_case(options: &Options, case: &Case, project: &Path) -> Vec<Row> {
     let mut runs: Vec<_> = able.map(|subject| (subject, open(subject))).collect();
     let mut floors = Samples::default();
     for round in 0..=ROUNDS {
+        std::thread::sleep(APART);
         let time = (case.floor)(project).expect("the floor runs");
         if round > 0 {
             floors.add(time);
@@ -105,6 +108,7 @@ fn of_case(options: &Options, case: &Case, project: &Path) -> Vec<Row> {
             let Ok((connection, _, samples)) = run else { continue };
             let (tool, arguments) = (case.call)(subject, project, 0).expect("it has the tool");
             let (back, undo) = (case.call)(subject, project, 1).expect("it has the tool");
+            std::thread::sleep(APART);
             let twice = connection.call_tool(tool, &arguments).and_then(|time| {
                 if undo != arguments {
                     connection.call_tool(back, &undo)?;

@@ -15,7 +15,7 @@ use crate::plot::{Line, Plot};
 use crate::samples::Samples;
 use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
-use crate::{floor, memory};
+use crate::{floor, machine, memory};
 
 /// Timer and cache effects aside: ten times the work may cost ten times as much.
 const LINEAR: Target = Target::RatioAtMost(1.2);
@@ -23,8 +23,8 @@ const LINEAR: Target = Target::RatioAtMost(1.2);
 pub fn measure(options: &Options, scratch: &Path) -> (Vec<Row>, Vec<Plot>) {
     let Some(ours) = options.ours() else { return (Vec::new(), Vec::new()) };
     let series = [
-        ("200 commands at once", parallel(ours, scratch)),
-        ("1,000 sessions held open, memory", sessions(ours, scratch)),
+        ("200 commands at once", machine::at_ordinary_priority(|| parallel(ours, scratch))),
+        ("1,000 sessions held open, memory", machine::at_ordinary_priority(|| sessions(ours, scratch))),
         ("3 GB of output", output(ours, scratch)),
         ("500,000 files", files(ours, scratch)),
         ("10,000 stored outputs", stored(ours, scratch)),

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::row;
 use crate::floor;
 use crate::http_client::{HttpServer, HttpSession};
+use crate::machine;
 use crate::memory;
 use crate::options::Options;
 use crate::samples::Samples;
@@ -37,7 +38,9 @@ pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
         .testudos()
         .into_iter()
         .flat_map(|subject| {
-            rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))
+            machine::at_ordinary_priority(|| {
+                rows(subject, once(subject, scratch, COMMANDS, 0), once(subject, scratch, COMMANDS / 4, NOT_READING))
+            })
         })
         .collect()
 }
