@@ -70,5 +70,7 @@ fn turn(connection: &mut Connection<'_>) -> anyhow::Result<usize> {
     let id = json!({ "task_id": id.with_context(|| task.to_string())? });
     connection.result_of_tool("task_output", &id)?;
     connection.result_of_tool("task_stop", &id)?;
-    Ok(calls.len() + refused.len() + 3)
+    // A task that nobody has read is kept for an hour.
+    connection.result_of_tool("task_output", &id)?;
+    Ok(calls.len() + refused.len() + 4)
 }
