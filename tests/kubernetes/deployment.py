@@ -21,7 +21,7 @@ class Forwarded(serve.Http):
     def __init__(self, namespace, pod):
         self.pod = pod
         words = ["kubectl", "port-forward", "-n", namespace, f"pod/{pod}", ":8741"]
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         self.address = re.search(r"127\.0\.0\.1:\d+", self.process.stdout.readline())[0]
 
 
@@ -87,8 +87,9 @@ def rights(namespace, check):
         words = ["kubectl", "-n", namespace, "auth", "can-i", verb, *what.split(), f"--as=system:serviceaccount:{namespace}:{ACCOUNT}"]
         return subprocess.run(words, capture_output=True).returncode == 0
     needed = [("create", "pods"), ("delete", "pods"), ("list", "pods"), ("get", "podtemplates")]
-    refused = [("create", "pods/exec"), ("create", "pods/portforward"), ("get", "pods/log"), ("get", "secrets"), ("list", "secrets"),
-               ("patch", "pods"), ("update", "pods"), ("create", "deployments.apps"), ("list", "nodes"), ("list", "pods -A")]
+    refused = [("create", "pods --subresource=exec"), ("create", "pods --subresource=portforward"), ("get", "pods --subresource=log"),
+               ("get", "secrets"), ("list", "secrets"), ("patch", "pods"), ("update", "pods"), ("create", "deployments.apps"),
+               ("list", "nodes"), ("list", "pods -A")]
     check("the gateways have the rights that they need", all(may(*right) for right in needed))
     too_much = [right for right in refused if may(*right)]
     check("and no others, so that places were reached by their address", not too_much, str(too_much or ""))

@@ -6,7 +6,7 @@ import time
 import manifests
 
 
-def pod(options, name, labels, node):
+def pod(options, name, app):
     spec = {"terminationGracePeriodSeconds": 0, "automountServiceAccountToken": False,
             "containers": [{"name": "work", "image": options.image, "imagePullPolicy": "IfNotPresent",
                             "command": ["/.testudo/testudo", "--transport", "http", "--listen", "0.0.0.0:8731"],
@@ -18,16 +18,23 @@ def pod(options, name, labels, node):
                                 "command": ["/testudo-gateway", "put", "/.testudo"],
                                 "volumeMounts": [{"name": "program", "mountPath": "/.testudo"}]}],
             "volumes": [{"name": "program", "emptyDir": {}}]}
-    if node:
-        spec["nodeName"] = node
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
+    if options.node_name:
+        spec["nodeName"] = options.node_name
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": app, "probe": name}}, "spec": spec}
 
 
 def run(options, namespace, check, kubectl):
+    try:
+        probe(options, namespace, check, kubectl)
+    finally:
+        kubectl("delete", "pods", "-n", namespace, "-l", "probe")
+
+
+def probe(options, namespace, check, kubectl):
     pods = {"probe-place": "testudo-place", "probe-other-place": "testudo-place", "probe-gateway": "testudo-gateway",
             "probe-stranger": "stranger"}
     for name, app in pods.items():
-        kubectl("apply", "-n", namespace, "-f", "-", text=json.dumps(pod(options, name, {"app": app}, options.node_name)))
+        kubectl("apply", "-n", namespace, "-f", "-", text=json.dumps(pod(options, name, app)))
     kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=120s", *(f"pod/{name}" for name in pods))
     address = {name: kubectl("get", "pod", "-n", namespace, name, "-o", "jsonpath={.status.podIP}") for name in pods}
     api = kubectl("get", "endpointslices", "-n", "default", "-l", "kubernetes.io/service-name=kubernetes", "-o",
@@ -55,11 +62,10 @@ def run(options, namespace, check, kubectl):
         check(name, reaches(*way))
     for name, way in refused.items():
         check(name, not reaches(*way))
-    late = pod(options, "probe-late", {"app": "testudo-place"}, options.node_name)
+    late = pod(options, "probe-late", "testudo-place")
     kubectl("apply", "-n", namespace, "-f", "-", text=json.dumps(late))
     kubectl("wait", "-n", namespace, "--for=condition=Ready", "--timeout=60s", "pod/probe-late")
     check("the node's own probe reaches a place", True)
-    kubectl("delete", "pods", "-n", namespace, *pods, "probe-late", "--wait=false")
 
 
 def closed(open_now, seconds=20):

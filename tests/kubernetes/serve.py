@@ -1,5 +1,6 @@
 """Two gateways over HTTP in front of one cluster: one is killed in mid-command, and the other has the result."""
 import http.client
+import itertools
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ import time
 class Http:
     """A client of the gateway at an address."""
 
-    address, token = None, "alice-token"
+    address, token, numbers = None, "alice-token", itertools.count(2)
 
     def post(self, message, session=None, call=None, seconds=180, path="/mcp"):
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json",
@@ -39,7 +40,7 @@ class Http:
 
     def bash(self, session, command, call=None, path="/mcp"):
         """Returns the result of a command."""
-        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call",
+        message = {"jsonrpc": "2.0", "id": next(self.numbers), "method": "tools/call",
                    "params": {"name": "bash", "arguments": {"command": command}}}
         _, messages = self.post(message, session, call, path=path)
         return messages[-1]["result"]
