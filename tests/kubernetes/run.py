@@ -13,6 +13,11 @@ import tempfile
 import threading
 import time
 
+import deployment
+import policies
+import serve
+import warm_pool
+
 NAMESPACE = "testudo-test"
 passed, failed = [], []
 
@@ -49,8 +54,8 @@ def template(options):
 class Client:
     """A client on the stdin and stdout of a gateway."""
 
-    def __init__(self, options, *more):
-        words = [options.gateway, "--place", f"kubernetes:{NAMESPACE}/work", "--program-image", options.program_image]
+    def __init__(self, options, *more, place="work"):
+        words = [options.gateway, "--place", f"kubernetes:{NAMESPACE}/{place}", "--program-image", options.program_image]
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([*words, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True)
         self.next, self.answers, self.came = 0, {}, threading.Condition()
@@ -196,41 +201,6 @@ def node_agent(options):
     client.end()
 
 
-def gateway_killed(options):
-    """A gateway of `serve` is killed in mid-command; the call is repeated at another one with the same id."""
-    import serve
-    serve.run(options, NAMESPACE, check, kubectl)
-
-
-def claims(options):
-    kinds = kubectl("api-resources", "--api-group=extensions.agents.x-k8s.io", "-o", "name", fine=False)
-    if "sandboxclaims" not in kinds:
-        print("NOT RUN: the cluster has no agent-sandbox, so no claim was made")
-        return
-    for manifest in ["warm-pool.yaml", "pod-template.yaml", "network-policy.yaml", "gateway.yaml"]:
-        kubectl("apply", "-n", NAMESPACE, "--dry-run=server", "-f", f"deploy/kubernetes/{manifest}")
-        check(f"the cluster accepts {manifest}", True)
-    kubectl("apply", "-n", NAMESPACE, "-f", "deploy/kubernetes/warm-pool.yaml")
-    words = [options.gateway, "--place", f"kubernetes:{NAMESPACE}/testudo-work", "--token", "t"]
-    gateway = subprocess.Popen(words, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(100):
-            found = json.loads(kubectl("get", "sandboxclaims", "-n", NAMESPACE, "-o", "json"))["items"]
-            if found:
-                break
-            time.sleep(0.1)
-        check("a place is a claim on the pool", len(found) == 1 and found[0]["spec"]["warmPoolRef"]["name"] == "testudo-work")
-        controller = bool(found and found[0].get("status", {}).get("conditions"))
-        print("     a controller answers claims" if controller else "NOT RUN: no controller answers claims here")
-    finally:
-        gateway.terminate()
-        gateway.wait()
-    wrong = {"apiVersion": "extensions.agents.x-k8s.io/v1beta1", "kind": "SandboxClaim",
-             "metadata": {"name": "wrong", "namespace": NAMESPACE}, "spec": {"warmPoolRef": "testudo-work"}}
-    done = subprocess.run(["kubectl", "apply", "-f", "-"], input=json.dumps(wrong), capture_output=True, text=True)
-    check("the schema refuses a wrong claim", done.returncode != 0)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gateway", required=True)
@@ -241,6 +211,7 @@ def main():
     parser.add_argument("--at-once", type=int, default=10)
     parser.add_argument("--kill-node-agent", help="a shell command that kills the kubelet")
     parser.add_argument("--start-node-agent", help="a shell command that starts it again")
+    parser.add_argument("--outside", help="ADDRESS:PORT that listens outside of the cluster")
     options = parser.parse_args()
     options.gateway = os.path.abspath(options.gateway)
     print(kubectl("version", "-o", "json", fine=False).replace("\n", "")[:400])
@@ -253,9 +224,11 @@ def main():
             node_agent(options)
         else:
             print("NOT RUN: the death of a node agent (--kill-node-agent, --start-node-agent)")
-        gateway_killed(options)
+        serve.run(options, NAMESPACE, check)
         many(options)
-        claims(options)
+        warm_pool.run(options, NAMESPACE, check, kubectl, lambda *more: Client(options, *more, place="testudo-warm"))
+        policies.run(options, NAMESPACE, check, kubectl)
+        deployment.run(options, NAMESPACE, check, kubectl)
     finally:
         kubectl("delete", "namespace", NAMESPACE, "--wait=false", fine=False)
         kubectl("delete", "pods,podtemplates", "--all", "-n", NAMESPACE, "--wait=false", fine=False)

@@ -4,6 +4,7 @@
 //! or otherwise a PodTemplate, from which each place gets a pod of its own. Commands never run through the cluster's `exec`:
 //! it was seen to report success with half of the output. The server in the pod has the record of every call.
 
+use std::collections::HashSet;
 use std::io;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::kubernetes_claims as claims;
 use super::kubernetes_cluster::{Cluster, ClusterError};
 use super::kubernetes_objects::{self as objects, Inside, Labels, PORT};
-use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, now};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, State, now};
 use crate::key::{Key, random_id};
 
 pub struct KubernetesSettings {
@@ -60,8 +62,8 @@ pub struct Kubernetes {
 const START: Duration = Duration::from_mins(2);
 const CONNECT: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_secs(4);
+const NOT_THERE: &str = "the cluster has no such pod or claim any more";
 const EXTENSIONS: &str = "/apis/extensions.agents.x-k8s.io/v1beta1";
-const SANDBOXES: &str = "/apis/agents.x-k8s.io/v1beta1";
 
 impl Kubernetes {
     pub fn new(settings: KubernetesSettings, key: Key) -> Self {
@@ -172,14 +174,28 @@ impl Kubernetes {
         }
     }
 
-    /// A claim names its sandbox, and the sandbox its pod, where that has another name.
-    async fn pod_name(&self, object: &Value) -> Result<String, ClusterError> {
-        let own = object["metadata"]["name"].as_str().unwrap_or_default();
-        let Some(sandbox) = object["status"]["sandbox"]["name"].as_str() else { return Ok(own.to_owned()) };
-        let path = format!("{SANDBOXES}/namespaces/{}/sandboxes/{sandbox}", self.namespace().await?);
-        let found = self.cluster.find(&path).await?.unwrap_or_default();
-        let pod = found["metadata"]["annotations"]["agents.x-k8s.io/pod-name"].as_str();
-        Ok(pod.unwrap_or(sandbox).to_owned())
+    /// Notes which pod a claim got, before any call.
+    async fn note(&self, path: &str) -> Result<(), PlaceError> {
+        let failed = |error: ClusterError| self.failed("to note the pod of a claim", &error);
+        let namespace = self.namespace().await.map_err(failed)?;
+        claims::note(&self.cluster, namespace, path).await.map_err(failed)?.map_err(PlaceError::Failed)
+    }
+
+    /// The pod of a place, or how it is gone.
+    async fn pod(&self, id: &str) -> Result<Result<Value, String>, ClusterError> {
+        let Some((_, object)) = self.place(id).await? else { return Ok(Err(NOT_THERE.to_owned())) };
+        if !claims::is_claim(&object) {
+            return Ok(Ok(object));
+        }
+        claims::pod(&self.cluster, self.namespace().await?, &object).await
+    }
+
+    async fn look(&self, id: &str) -> Result<Presence, ClusterError> {
+        let Some((_, object)) = self.place(id).await? else { return Ok(Presence::Gone(NOT_THERE.to_owned())) };
+        if !claims::is_claim(&object) {
+            return Ok(objects::presence(&object));
+        }
+        claims::presence(&self.cluster, self.namespace().await?, &object).await
     }
 }
 
@@ -205,7 +221,11 @@ impl Launcher for Kubernetes {
             error => self.failed("to make a place", &error),
         })?;
         let path = format!("{path}/{}", labels.name());
-        if let Err(error) = self.wait(&path).await {
+        let mut made = self.wait(&path).await;
+        if made.is_ok() && claims::is_claim(&object) {
+            made = self.note(&path).await;
+        }
+        if let Err(error) = made {
             if let Err(left) = self.cluster.delete(&path).await {
                 tracing::warn!("{path} is left over: {left}");
             }
@@ -216,13 +236,12 @@ impl Launcher for Kubernetes {
 
     async fn reach(&self, id: &str) -> io::Result<Box<dyn ByteStream>> {
         let other = |error: ClusterError| io::Error::other(error.to_string());
-        let (_, object) =
-            self.place(id).await.map_err(other)?.ok_or_else(|| io::Error::other("there is no such place"))?;
+        let pod = self.pod(id).await.map_err(other)?.map_err(io::Error::other)?;
         if self.settings.reach == Reach::PortForward {
-            let pod = self.pod_name(&object).await.map_err(other)?;
-            return self.cluster.port_forward(self.namespace().await.map_err(other)?, &pod, PORT).await;
+            let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+            return self.cluster.port_forward(self.namespace().await.map_err(other)?, name, PORT).await;
         }
-        let address = objects::address(&object).map_err(io::Error::other)?;
+        let address = objects::address(&pod).map_err(io::Error::other)?;
         let stream = timeout(CONNECT, TcpStream::connect((address, PORT))).await??;
         stream.set_nodelay(true)?;
         Ok(Box::new(stream))
@@ -233,9 +252,8 @@ impl Launcher for Kubernetes {
     }
 
     async fn presence(&self, id: &str) -> Presence {
-        match timeout(LOOK, self.place(id)).await {
-            Ok(Ok(Some((_, object)))) => objects::presence(&object),
-            Ok(Ok(None)) => Presence::Gone("the cluster has no such pod or claim any more".to_owned()),
+        match timeout(LOOK, self.look(id)).await {
+            Ok(Ok(found)) => found,
             Ok(Err(error)) => Presence::Unknown(error.to_string()),
             Err(_) => Presence::Unknown("the cluster does not answer".to_owned()),
         }
@@ -248,8 +266,25 @@ impl Launcher for Kubernetes {
     }
 
     async fn list(&self) -> Result<Vec<Listed>, PlaceError> {
-        let all = self.with_label(&format!("testudo.kind%3D{}", self.settings.kind)).await;
-        let all = all.map_err(|error| self.failed("to list places", &error))?;
-        Ok(all.iter().filter_map(|(_, object)| objects::listed(object)).collect())
+        let failed = |error: ClusterError| self.failed("to list places", &error);
+        let all = self.with_label(&format!("testudo.kind%3D{}", self.settings.kind)).await.map_err(failed)?;
+        let has_claims = all.iter().any(|(_, object)| claims::uid(object).is_some());
+        let there = if has_claims {
+            self.cluster.uids(&self.pods().await.map_err(failed)?).await.map_err(failed)?
+        } else {
+            HashSet::new()
+        };
+        let listed = all.iter().filter_map(|(_, object)| {
+            let mut listed = objects::listed(object)?;
+            if listed.state == State::Running && claims::is_claim(object) {
+                listed.state = match claims::uid(object) {
+                    // Its maker has not noted the pod yet, or died.
+                    None => State::Unstarted,
+                    Some(_) => claims::gone(object, &there).map_or(State::Running, |how| State::Ended { how }),
+                };
+            }
+            Some(listed)
+        });
+        Ok(listed.collect())
     }
 }

@@ -1,5 +1,6 @@
 //! Talks to the API server of a cluster: the one of the person's kubeconfig, or the one that this pod runs in.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::io;
 
@@ -68,14 +69,26 @@ impl Cluster {
     }
 
     async fn request(&self, method: Method, path: &str, body: Option<&Value>) -> Result<Value, ClusterError> {
+        // The only change that we make to an object is a part of it.
+        let kind = if method == Method::PATCH { "application/merge-patch+json" } else { "application/json" };
         let body = body.map(|body| body.to_string().into_bytes()).unwrap_or_default();
-        let request = Request::builder().method(method).uri(path).header("content-type", "application/json").body(body);
+        let request = Request::builder().method(method).uri(path).header("content-type", kind).body(body);
         let request = request.map_err(|error| ClusterError::Unreachable(error.to_string()))?;
         Ok(self.client().await?.request(request).await?)
     }
 
     pub async fn get(&self, path: &str) -> Result<Value, ClusterError> {
         self.request(Method::GET, path, None).await
+    }
+
+    /// The UIDs of all objects of a kind. The cluster leaves the rest of them out.
+    pub async fn uids(&self, path: &str) -> Result<HashSet<String>, ClusterError> {
+        let accept = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        let request = Request::builder().uri(path).header("accept", accept).body(Vec::new());
+        let request = request.map_err(|error| ClusterError::Unreachable(error.to_string()))?;
+        let list: Value = self.client().await?.request(request).await?;
+        let items = list["items"].as_array().into_iter().flatten();
+        Ok(items.filter_map(|item| item["metadata"]["uid"].as_str().map(str::to_owned)).collect())
     }
 
     /// `None` where there is no such object, or no such kind of object in this cluster.
@@ -88,6 +101,11 @@ impl Cluster {
 
     pub async fn create(&self, path: &str, object: &Value) -> Result<Value, ClusterError> {
         self.request(Method::POST, path, Some(object)).await
+    }
+
+    /// Changes what `part` names of the object at `path`.
+    pub async fn merge(&self, path: &str, part: &Value) -> Result<Value, ClusterError> {
+        self.request(Method::PATCH, path, Some(part)).await
     }
 
     /// To delete what is gone is a success.

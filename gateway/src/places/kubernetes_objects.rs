@@ -214,11 +214,10 @@ pub fn progress(object: &Value) -> String {
     if texts.is_empty() { "the cluster says nothing about it".to_owned() } else { texts.join("; ") }
 }
 
-/// The address of a pod or of a claim's pod. One that leads back to the gateway's own machine is refused: a cluster that
+/// The address of a pod. One that leads back to the gateway's own machine is refused: a cluster that
 /// reports it is misled.
-pub fn address(object: &Value) -> Result<IpAddr, String> {
-    let status = &object["status"];
-    let found = status["podIP"].as_str().or(status["sandbox"]["podIPs"][0].as_str());
+pub fn address(pod: &Value) -> Result<IpAddr, String> {
+    let found = pod["status"]["podIP"].as_str();
     let found = found.ok_or_else(|| "the pod has no address yet".to_owned())?;
     let address: IpAddr = found.parse().map_err(|_| format!("{found} is no address"))?;
     let is_link_local = match address {
@@ -304,6 +303,5 @@ mod tests {
         for wrong in ["127.0.0.1", "::1", "169.254.169.254", "0.0.0.0", "fe80::1", "here"] {
             assert!(address(wrong).is_err(), "{wrong}");
         }
-        assert!(super::address(&json!({"status": {"sandbox": {"podIPs": ["10.1.2.3"]}}})).is_ok());
     }
 }

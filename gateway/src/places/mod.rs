@@ -11,6 +11,7 @@ mod docker;
 mod docker_engine;
 mod kind;
 mod kubernetes;
+mod kubernetes_claims;
 mod kubernetes_cluster;
 mod kubernetes_objects;
 mod program;

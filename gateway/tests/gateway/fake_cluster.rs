@@ -31,6 +31,8 @@ struct State {
     servers: Mutex<BTreeMap<String, Program>>,
     /// Streams that began before the last cut are ended.
     cuts: AtomicUsize,
+    /// How many pods there were, which gives each a UID.
+    pods: AtomicUsize,
     root: PathBuf,
 }
 
@@ -52,6 +54,7 @@ impl Cluster {
             objects: Mutex::default(),
             servers: Mutex::default(),
             cuts: AtomicUsize::new(0),
+            pods: AtomicUsize::new(0),
             root: world.path("pods"),
         });
         let shared = state.clone();
@@ -94,6 +97,18 @@ impl Cluster {
             object["status"] = json!({"phase": "Failed", "reason": "NodeLost"});
         }
         self.state.servers.lock().unwrap().clear();
+    }
+
+    /// Somebody deletes the pods of claims, and their controller makes new ones with the same names.
+    pub fn replace_claimed_pods(&self) {
+        let mut objects = self.state.objects.lock().unwrap();
+        let claims: Vec<String> =
+            objects.keys().filter_map(|path| path.strip_prefix(CLAIMS)).map(str::to_owned).collect();
+        for name in claims.iter().filter_map(|path| path.strip_prefix('/')) {
+            self.state.servers.lock().unwrap().remove(name);
+            let pod = self.state.started(json!({"metadata": {"name": name}}));
+            objects.insert(format!("{NAMESPACE}/pods/{name}"), pod);
+        }
     }
 }
 
@@ -140,13 +155,28 @@ impl State {
                 if objects.contains_key(&path) {
                     return refusal(409);
                 }
-                object["status"] = self.started(&object);
+                let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+                if path.starts_with(CLAIMS) {
+                    objects
+                        .insert(format!("{NAMESPACE}/pods/{name}"), self.started(json!({"metadata": {"name": name}})));
+                    object["status"] = json!({"conditions": ready(), "sandbox": {"name": name}});
+                } else {
+                    object = self.started(object);
+                }
                 objects.insert(path, object.clone());
                 (201, object)
             }
+            "PATCH" => {
+                let Some(object) = objects.get_mut(path) else { return refusal(404) };
+                let part: Value = serde_json::from_slice(body).unwrap();
+                object["metadata"]["annotations"] = part["metadata"]["annotations"].clone();
+                (200, object.clone())
+            }
             "DELETE" => match objects.remove(path) {
                 Some(object) => {
-                    self.servers.lock().unwrap().remove(object["metadata"]["name"].as_str().unwrap());
+                    let name = object["metadata"]["name"].as_str().unwrap();
+                    self.servers.lock().unwrap().remove(name);
+                    objects.remove(&format!("{NAMESPACE}/pods/{name}"));
                     (200, object)
                 }
                 None => refusal(404),
@@ -164,21 +194,23 @@ impl State {
         }
     }
 
-    /// Does at once what controllers and nodes do, and returns the status that they would set.
-    fn started(&self, object: &Value) -> Value {
-        let name = object["metadata"]["name"].as_str().unwrap();
-        let container = &object["spec"]["containers"][0];
+    /// Does at once what nodes do with a pod, and returns it with the status that they would set.
+    fn started(&self, mut pod: Value) -> Value {
+        let uid = format!("uid-{}", self.pods.fetch_add(1, Ordering::SeqCst));
+        let name = pod["metadata"]["name"].as_str().unwrap();
+        let container = &pod["spec"]["containers"][0];
         let environment = container["env"].as_array().cloned().unwrap_or_default();
         let token = environment.iter().find(|variable| variable["name"] == "TESTUDO_TOKEN");
         let token = token.map_or(POOL_TOKEN, |token| token["value"].as_str().unwrap());
-        let directory = self.root.join(name);
+        let directory = self.root.join(&uid);
         std::fs::create_dir_all(&directory).unwrap();
         let mut command = std::process::Command::new(testudo());
         command.args(["--transport", "http", "--listen", "127.0.0.1:0", "--sandbox", "off", "--token", token]);
         command.current_dir(&directory).env("HOME", &directory).env("XDG_STATE_HOME", directory.join("state"));
         self.servers.lock().unwrap().insert(name.to_owned(), Program::announced(command));
-        let ready = json!([{"type": "Ready", "status": "True"}]);
-        json!({"phase": "Running", "podIP": "192.0.2.1", "conditions": ready, "sandbox": {"name": name}})
+        pod["metadata"]["uid"] = json!(uid);
+        pod["status"] = json!({"phase": "Running", "podIP": "192.0.2.1", "conditions": ready()});
+        pod
     }
 
     fn forward(&self, mut stream: TcpStream, pod: &str, head: &str) {
@@ -229,6 +261,10 @@ impl State {
         let _ = socket.close(None);
         let _ = socket.flush();
     }
+}
+
+fn ready() -> Value {
+    json!([{"type": "Ready", "status": "True"}])
 }
 
 fn read_request(stream: &mut TcpStream, seen: &mut Vec<u8>) -> Option<(String, Vec<u8>)> {

@@ -40,6 +40,31 @@ fn a_pod_of_a_warm_pool_is_claimed() {
     assert_eq!(cluster.names(), Vec::<String>::new());
 }
 
+/// Clients without protocol sessions have nothing but the record of the call to keep it from running twice.
+#[test]
+fn a_pod_in_the_stead_of_a_claimed_one_is_not_taken_for_it() {
+    let world = World::new();
+    let cluster = Cluster::start(&world);
+    cluster.put_warm_pool("python");
+    let mut client = client(&world, &cluster, "kubernetes:work/python");
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}});
+    client.ask(1, "server/discover", json!({"_meta": meta}));
+    let began = world.path("began");
+    let command = format!("echo x >> {}; read -t 600 < <(sleep 600)", began.display());
+    let arguments = json!({"command": command, "timeout": 600_000});
+    client.send(&json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {
+        "name": "bash", "arguments": arguments, "_meta": meta}}));
+    until("the command to begin", || began.exists().then_some(()));
+    cluster.replace_claimed_pods();
+    cluster.cut();
+    let answer = client.read_until(|message| message["id"] == 7).pop().unwrap();
+    assert_eq!(answer["result"]["_meta"]["testudo/outcome"], "lost", "{answer}");
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("was deleted"), "{answer}");
+    assert_eq!(world.read("began"), "x\n", "it ran once");
+    client.end();
+    assert_eq!(cluster.names(), Vec::<String>::new());
+}
+
 #[test]
 fn a_stream_that_ends_politely_in_mid_command_is_taken_up_again() {
     let world = World::new();
