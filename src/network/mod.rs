@@ -7,8 +7,9 @@
 //! 4. [`tunnel`] holds TLS clients to the name that they asked for ([`client_hello`]), and plain HTTP to its host
 //!    ([`forward`], [`body`]). Nothing is decrypted. [`mod@relay`] copies the rest.
 //!
-//! [`runtime`] has a thread for all this. [`variables`] announces the proxy to commands, and [`ssh_tunnel`] is the `ProxyCommand` of ssh. The room knows nothing of
-//! sessions, keepers or the wire.
+//! [`runtime`] has a thread for all this, and [`mod@local_listener`] makes connections of this machine fast. [`variables`]
+//! announces the proxy to commands, and [`ssh_tunnel`] is the `ProxyCommand` of ssh. The room knows nothing of sessions,
+//! keepers or the wire.
 
 pub mod address;
 mod body;
@@ -18,6 +19,7 @@ mod doorman;
 mod forward;
 pub mod groups;
 mod host;
+mod local_listener;
 mod pattern;
 mod proxy;
 mod refusal;
@@ -34,6 +36,7 @@ pub mod variables;
 pub use dial::never_reach_port;
 pub use doorman::{AskAboutHost, Connection, ConnectionOpened, Doorman, ReportConnection};
 pub use host::{Host, Target};
+pub use local_listener::local_listener;
 pub use pattern::{HostPattern, PatternError};
 pub use proxy::Proxy;
 pub use relay::{Traffic, relay};

@@ -3,12 +3,13 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::dial::Dialer;
 use super::doorman::{Connection, Doorman};
+use super::local_listener::local_listener;
 use super::refusal::Refusal;
 use super::relay::Traffic;
 use super::request::{self, Request};
@@ -50,8 +51,7 @@ impl Proxy {
 
     /// Takes connections until it is dropped, and with it all of them.
     pub async fn serve(self, listener: std::net::TcpListener) {
-        let registered = listener.set_nonblocking(true).and_then(|()| TcpListener::from_std(listener));
-        let Ok(listener) = registered else { return };
+        let Ok(listener) = local_listener(listener) else { return };
         let (proxy, places) = (Arc::new(self), Arc::new(Semaphore::new(MOST_CONNECTIONS)));
         let mut connections = JoinSet::new();
         loop {

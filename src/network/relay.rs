@@ -186,4 +186,70 @@ mod tests {
             assert_eq!(relaying.await.unwrap(), (3, length as u64));
         }
     }
+
+    /// A client and a host with a relay between them, which runs until both have ended.
+    async fn relayed() -> (TcpStream, TcpStream, tokio::task::JoinHandle<()>) {
+        let ((client, mut inner), (mut outer, host)) = (pair().await, pair().await);
+        let relaying = tokio::spawn(async move { relay(&mut inner, &mut outer, &Traffic::default()).await });
+        (client, host, relaying)
+    }
+
+    async fn passes(from: &mut TcpStream, to: &mut TcpStream, bytes: &[u8]) {
+        let mut received = vec![0; bytes.len()];
+        let (sent, read) = tokio::join!(from.write_all(bytes), to.read_exact(&mut received));
+        sent.unwrap();
+        read.unwrap();
+        assert!(received == bytes);
+    }
+
+    #[tokio::test]
+    async fn a_host_that_pauses_in_a_download_is_passed_on_to_the_last_byte() {
+        let (mut client, mut host, relaying) = relayed().await;
+        for length in [1, 3_000_007, 1, 2, 70_001, 3_000_000, 1] {
+            passes(&mut host, &mut client, &vec![b'x'; length]).await;
+            passes(&mut client, &mut host, b"more").await;
+        }
+        drop((client, host));
+        relaying.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn the_end_of_one_direction_leaves_the_other_open() {
+        let (mut client, mut host, relaying) = relayed().await;
+        passes(&mut client, &mut host, &vec![b'x'; 3_000_000]).await;
+        client.shutdown().await.unwrap();
+        assert_eq!(host.read(&mut [0]).await.unwrap(), 0);
+        passes(&mut host, &mut client, &vec![b'x'; 3_000_000]).await;
+        host.shutdown().await.unwrap();
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+        relaying.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_stops_reading_ties_up_nothing_else() {
+        /// So often a turn of all others has left the host with nothing that it could write.
+        const FULL: usize = 1_000;
+        let (mut client, mut host, relaying) = relayed().await;
+        let block = vec![b'x'; BUFFER];
+        let (mut sent, mut refusals) = (0, 0);
+        while refusals < FULL {
+            match host.try_write(&block) {
+                Ok(length) => (sent, refusals) = (sent + length, 0),
+                Err(_) => {
+                    refusals += 1;
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+        assert!(sent as u64 > MUCH, "{sent}");
+        passes(&mut client, &mut host, b"its other direction").await;
+        let (mut other_client, mut other_host, _) = relayed().await;
+        passes(&mut other_host, &mut other_client, &vec![b'x'; 3_000_000]).await;
+        host.shutdown().await.unwrap();
+        let mut received = Vec::new();
+        client.read_to_end(&mut received).await.unwrap();
+        assert_eq!(received.len(), sent);
+        drop((client, host));
+        relaying.await.unwrap();
+    }
 }

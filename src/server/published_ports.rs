@@ -105,8 +105,7 @@ impl PublishedPorts {
 }
 
 async fn serve(listener: TcpListener, network: Weak<OwnNetwork>, address: IpAddr, port: u16) {
-    let registered = listener.set_nonblocking(true).and_then(|()| tokio::net::TcpListener::from_std(listener));
-    let Ok(listener) = registered else { return };
+    let Ok(listener) = network::local_listener(listener) else { return };
     let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
