@@ -5,6 +5,7 @@
 //! - [`arguments`]: what a person types.
 //! - [`places`]: the launchers, one file each, behind one trait.
 //! - [`wire`], [`link`], [`exchange`]: HTTP to a place, and one request until its answer, over broken connections too.
+//! - [`pulse`]: whether a place that is waited for still lives.
 //! - [`failure`]: what a client hears when its place does not answer.
 //! - [`stdio`]: one client, one place. [`serve`]: many clients over HTTP, each with a place of its own.
 //! - [`handle`], [`key`]: the signed session ids by which every replica finds a place.
@@ -22,6 +23,7 @@ mod launch;
 mod link;
 mod message;
 mod places;
+mod pulse;
 mod serve;
 mod signals;
 mod stdio;

@@ -131,6 +131,40 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
             f"were removed; {survivors} sessions of the ledger live")
 
 
+def a_call_outlives_its_gateway(world):
+    """In a container, which the second gateway has never seen before."""
+    shared = world.directory / "outlives"
+    shared.mkdir()
+    places = world.docker_places("outlives", extra=f'mounts = ["{shared}:/shared"]', per_owner=10, creates_per_second=100)
+    one, two = world.serve(places), world.serve(places)
+    client, call, broken = Http(one.address).begin(), new_id(), []
+    command = "echo run >> /shared/runs; until test -e /shared/go; do sleep 0.1; done; seq 2000; exit 5"
+
+    def send():
+        try:
+            broken.append(client.call(command, call_id=call))
+        except ConnectionError as error:
+            broken.append(error)
+
+    calling = threading.Thread(target=send)
+    calling.start()
+    until("the command", (shared / "runs").exists)
+    one.kill()
+    calling.join()
+    assert isinstance(broken[0], ConnectionError), broken
+    client.address = two.address
+    repeated = threading.Thread(target=send)
+    repeated.start()
+    (shared / "go").touch()
+    repeated.join()
+    result = broken[1]
+    text = result["content"][0]["text"]
+    assert text.startswith("exit_code: 5") and "\n2000" in text, text[:300]
+    assert result["_meta"]["testudo/outcome"] == "finished"
+    assert (shared / "runs").read_text() == "run\n", "it ran once"
+    client.end()
+
+
 def a_rolling_restart_loses_no_call(world):
     places = world.docker_places("rolling", per_owner=50, creates_per_second=100, drain=60)
     gateways = [world.serve(places), world.serve(places)]
@@ -174,5 +208,5 @@ def a_rolling_restart_loses_no_call(world):
 
 
 TESTS = [each_session_has_its_own_container_through_either_gateway,
-         a_client_without_sessions_keeps_its_place_and_hears_of_its_end, of_200_creates_at_once_50_are_made,
+         a_client_without_sessions_keeps_its_place_and_hears_of_its_end, a_call_outlives_its_gateway, of_200_creates_at_once_50_are_made,
          a_rolling_restart_loses_no_call, a_gateway_killed_while_it_creates_leaves_nothing_behind]

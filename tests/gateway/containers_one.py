@@ -71,6 +71,7 @@ def a_frozen_container_does_not_hang_the_client(world):
     world.engine.docker("pause", name)
     result = client.wait(number)["result"]
     assert result["isError"] and result["_meta"]["testudo/outcome"] == "running", result
+    assert "its container is paused" in result["content"][0]["text"], result
     world.engine.docker("unpause", name)
     until("the command to go on", lambda: (project / "runs").exists())
     assert client.text("cat runs") == "run"

@@ -10,10 +10,11 @@ use async_trait::async_trait;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::docker_containers::{WARM, container_name, listed, state};
 use super::docker_engine::{Engine, EngineError, encoded};
-use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory, now};
 use crate::key::{Key, random_id};
 
 pub struct DockerSettings {
@@ -80,11 +81,13 @@ pub struct Docker {
 /// Inside the container.
 const PROGRAM: &str = "/.testudo/testudo";
 const DIRECTORY: &str = "/.testudo/run";
-/// The owner in the name of a container that waits for one.
-const WARM: &str = "warm";
 const START: Duration = Duration::from_secs(30);
+/// An engine that does not say in this time whether a container is there does not answer.
+const LOOK: Duration = Duration::from_secs(2);
 /// A directory without a container is left over from a gateway that died, unless its container is being made now.
 const LEFT_OVER: u64 = 120;
+/// So many seconds after it was made, nobody asks any more how a container of a gateway for one client has ended.
+const FORGOTTEN: u64 = 3600;
 
 impl Docker {
     pub fn new(
@@ -256,20 +259,25 @@ impl Docker {
         self.key.tag("gateway", "")
     }
 
-    async fn containers(&self, label: &str) -> Result<Vec<(String, Listed)>, EngineError> {
-        let labels = [format!("testudo.gateway={}", self.gateway()), label.to_owned()];
-        let filters = json!({ "label": labels }).to_string();
-        let found = self.engine.get(&format!("/containers/json?all=1&filters={}", encoded(&filters))).await?;
-        Ok(found.as_array().into_iter().flatten().filter_map(listed).collect())
+    async fn containers(&self, label: &str) -> Result<Vec<Value>, EngineError> {
+        self.with_labels(&[format!("testudo.gateway={}", self.gateway()), label.to_owned()]).await
     }
 
-    async fn find(&self, id: &str) -> Result<Option<(String, Listed)>, EngineError> {
+    async fn with_labels(&self, labels: &[String]) -> Result<Vec<Value>, EngineError> {
+        let filters = json!({ "label": labels }).to_string();
+        let found = self.engine.get(&format!("/containers/json?all=1&filters={}", encoded(&filters))).await?;
+        Ok(found.as_array().cloned().unwrap_or_default())
+    }
+
+    /// The container of a place, also if a person gave it another name.
+    async fn find(&self, id: &str) -> Result<Option<Value>, EngineError> {
         Ok(self.containers(&format!("testudo.place={id}")).await?.pop())
     }
 
     async fn own(&self) -> Result<Vec<(String, Listed)>, PlaceError> {
         let own = self.containers(&format!("testudo.kind={}", self.settings.kind)).await;
-        own.map_err(|error| self.failed("to list containers", &error))
+        let own = own.map_err(|error| self.failed("to list containers", &error))?;
+        Ok(own.iter().filter_map(listed).collect())
     }
 
     /// Gives a waiting container to an owner. Docker finds a container by its old name before it takes the lock under which it
@@ -320,17 +328,24 @@ impl Launcher for Docker {
     }
 
     async fn presence(&self, id: &str) -> Presence {
-        match self.find(id).await {
-            Ok(Some((_, Listed { state: State::Ended { how }, .. }))) => Presence::Gone(how),
-            Ok(Some(_)) => Presence::There,
-            Ok(None) => Presence::Gone("the engine has no such container any more".to_owned()),
-            Err(error) => Presence::Unknown(error.to_string()),
+        let found = match timeout(LOOK, self.find(id)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => return Presence::Unknown(error.to_string()),
+            Err(_) => return Presence::Unknown(format!("the engine at {} does not answer", self.engine.address())),
+        };
+        let Some(container) = found else {
+            return Presence::Gone("the engine has no such container any more".to_owned());
+        };
+        match state(&container) {
+            State::Ended { how } => Presence::Gone(how),
+            _ if container["State"] == json!("paused") => Presence::Frozen("its container is paused".to_owned()),
+            _ => Presence::There,
         }
     }
 
     async fn destroy(&self, id: &str) -> Result<(), PlaceError> {
         let found = self.find(id).await.map_err(|error| self.failed("to find the container", &error))?;
-        if let Some((container, _)) = found {
+        if let Some(container) = found.as_ref().and_then(|found| found["Id"].as_str()) {
             match self.engine.delete(&format!("/containers/{container}?force=1&v=1")).await {
                 // Another replica removes it, or has removed it.
                 Err(error) if !error.is(StatusCode::NOT_FOUND) && !error.is(StatusCode::CONFLICT) => {
@@ -345,6 +360,24 @@ impl Launcher for Docker {
 
     async fn list(&self) -> Result<Vec<Listed>, PlaceError> {
         Ok(self.own().await?.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// Their keys are gone, so they are known by their label alone. A server without a gateway ends itself.
+    async fn clear_left_over(&self) -> Result<(), PlaceError> {
+        let found = self.with_labels(&[format!("testudo.kind={}", self.settings.kind)]).await;
+        let found = found.map_err(|error| self.failed("to list containers", &error))?;
+        for (container, one) in found.iter().filter_map(listed) {
+            if one.state != State::Running && now().saturating_sub(one.created) > FORGOTTEN {
+                let removed = self.engine.delete(&format!("/containers/{container}?v=1")).await;
+                removed.map_err(|error| self.failed("to remove the container", &error))?;
+                self.state.remove(&one.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn lease(&self) -> u64 {
+        self.settings.lease
     }
 
     async fn prepare(&self) -> Result<(), PlaceError> {
@@ -367,28 +400,4 @@ impl Launcher for Docker {
 fn parse_user(text: &str) -> Option<(u32, u32)> {
     let (user, group) = text.split_once(':').unwrap_or((text, text));
     Some((user.parse().ok()?, group.parse().ok()?))
-}
-
-fn container_name(owner: &str, slot: &str) -> String {
-    format!("testudo.{owner}.{slot}")
-}
-
-fn listed(container: &Value) -> Option<(String, Listed)> {
-    let name = container["Names"][0].as_str()?.trim_start_matches('/');
-    let (owner, slot) = name.strip_prefix("testudo.")?.split_once('.')?;
-    let state = match container["State"].as_str()? {
-        "created" => State::Unstarted,
-        "exited" | "dead" | "removing" | "stopped" => {
-            State::Ended { how: format!("its container {name} has ended ({})", container["Status"].as_str()?) }
-        }
-        _ => State::Running,
-    };
-    let listed = Listed {
-        id: container["Labels"]["testudo.place"].as_str()?.to_owned(),
-        owner: (owner != WARM).then(|| owner.to_owned()),
-        slot: slot.to_owned(),
-        created: container["Created"].as_u64()?,
-        state,
-    };
-    Some((container["Id"].as_str()?.to_owned(), listed))
 }

@@ -232,6 +232,10 @@ impl Launcher for Kubernetes {
         self.settings.pool_token.clone().unwrap_or_else(|| self.key.token_of_place(id))
     }
 
+    fn lease(&self) -> u64 {
+        self.settings.lease
+    }
+
     async fn presence(&self, id: &str) -> Presence {
         match timeout(LOOK, self.place(id)).await {
             Ok(Ok(Some((_, object)))) => objects::presence(&object),

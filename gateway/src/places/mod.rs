@@ -8,6 +8,7 @@ use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 mod docker;
+mod docker_containers;
 mod docker_engine;
 mod kind;
 mod kubernetes;
@@ -58,6 +59,16 @@ pub trait Launcher: Send + Sync {
         Ok(())
     }
 
+    /// Removes what gateways for one client left behind when they were killed.
+    async fn clear_left_over(&self) -> Result<(), PlaceError> {
+        Ok(())
+    }
+
+    /// A place ends itself if it hears nothing for so many seconds. 0 is never, or not ours to know.
+    fn lease(&self) -> u64 {
+        0
+    }
+
     /// Whether each place belongs to one owner. Otherwise only protocol sessions keep owners apart.
     fn is_private(&self) -> bool {
         true
@@ -79,6 +90,8 @@ pub struct Order {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Presence {
     There,
+    /// It is there and stands still, and how.
+    Frozen(String),
     /// The engine says that it has ended, or does not know it.
     Gone(String),
     /// Nobody can tell now, because the engine or the host does not answer.
