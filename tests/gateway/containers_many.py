@@ -80,12 +80,16 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
     places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
                                  idle=20, remember=0, unstarted=4)
     survivor, ledger, over, one_at_a_time = world.serve(places), [], threading.Event(), threading.Lock()
+    wrong = []
 
     def attend():
         """Sessions that clients know are used, so they stay."""
-        while not over.wait(1):
-            with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
-                list(pool.map(lambda client: client.text("true"), list(ledger)))
+        try:
+            while not over.wait(1):
+                with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
+                    list(pool.map(lambda client: client.text("true"), list(ledger)))
+        except Exception as error:
+            wrong.append(error)
 
     def begin(client):
         try:
@@ -122,6 +126,7 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
             until("the engine's containers to be those of the ledger", is_true, timeout=120)
     over.set()
     attending.join()
+    assert not wrong, wrong[0]
     assert all(client.text("echo here") == "here" for client in ledger)
     survivors = len(ledger)
     for client in ledger:

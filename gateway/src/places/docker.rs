@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -14,61 +13,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::docker_containers::{WARM, container_name, listed, state};
 use super::docker_engine::{Engine, EngineError, encoded};
+use super::docker_settings::DockerSettings;
 use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory, now};
 use crate::key::{Key, random_id};
-
-pub struct DockerSettings {
-    /// `docker` or `podman`, for people.
-    pub engine_name: &'static str,
-    pub engine: String,
-    pub image: String,
-    /// The name in the places file; containers carry it as a label.
-    pub kind: String,
-    /// A directory of this machine that is mounted at its own path, where the work begins.
-    pub project: Option<PathBuf>,
-    pub mounts: Vec<String>,
-    pub user: Option<String>,
-    pub workdir: Option<String>,
-    pub memory: Option<u64>,
-    pub pids: Option<u64>,
-    pub cpus: Option<f64>,
-    pub network: Option<String>,
-    pub runtime: Option<String>,
-    /// Lets the server inside build its own sandbox of level `full`.
-    pub full_sandbox: bool,
-    pub environment: Vec<String>,
-    /// Further arguments of the server.
-    pub arguments: Vec<String>,
-    /// A server that hears nothing for so many seconds ends itself. 0 is never.
-    pub lease: u64,
-    /// So many containers wait for an owner.
-    pub warm: usize,
-}
-
-impl DockerSettings {
-    pub fn new(engine_name: &'static str, engine: String, image: String, kind: String) -> Self {
-        Self {
-            engine_name,
-            engine,
-            image,
-            kind,
-            project: None,
-            mounts: Vec::new(),
-            user: None,
-            workdir: None,
-            memory: None,
-            pids: None,
-            cpus: None,
-            network: None,
-            runtime: None,
-            full_sandbox: false,
-            environment: Vec::new(),
-            arguments: Vec::new(),
-            lease: 0,
-            warm: 0,
-        }
-    }
-}
 
 pub struct Docker {
     settings: DockerSettings,
@@ -81,7 +28,7 @@ pub struct Docker {
 /// Inside the container.
 const PROGRAM: &str = "/.testudo/testudo";
 const DIRECTORY: &str = "/.testudo/run";
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(60);
 /// An engine that does not say in this time whether a container is there does not answer.
 const LOOK: Duration = Duration::from_secs(2);
 /// A directory without a container is left over from a gateway that died, unless its container is being made now.
@@ -224,7 +171,10 @@ impl Docker {
     /// Returns when the server inside answers.
     async fn start(&self, id: &str, container: &str) -> Result<(), PlaceError> {
         let path = format!("/containers/{container}/start");
-        self.engine.post(&path, None).await.map_err(|error| self.failed("to start the container", &error))?;
+        let started = self.engine.post(&path, None).await;
+        started.map_err(|error| {
+            PlaceError::Failed(format!("{}{}", self.failed("to start the container", &error), self.program_fault()))
+        })?;
         let (socket, begin) = (self.state.socket(id), Instant::now());
         let mut looked = begin;
         while UnixStream::connect(&socket).await.is_err() {
@@ -233,13 +183,27 @@ impl Docker {
                 let found = self.engine.get(&format!("/containers/{container}/json")).await;
                 let has_ended = found.is_ok_and(|found| found["State"]["Running"] == json!(false));
                 if has_ended || begin.elapsed() > START {
+                    let how = if has_ended { "ended at once" } else { "does not answer" };
                     let log = self.log(container).await;
-                    return Err(PlaceError::failed("the server in the container did not start", log));
+                    return Err(PlaceError::Failed(format!(
+                        "the server in the container {how} ({}): {log}{}",
+                        self.name(),
+                        self.program_fault()
+                    )));
                 }
             }
             sleep(Duration::from_millis(5)).await;
         }
         Ok(())
+    }
+
+    /// Why no container can run the program, if that is so.
+    fn program_fault(&self) -> String {
+        if self.program.is_static().unwrap_or(true) {
+            return String::new();
+        }
+        let path = self.program.path.display();
+        format!(". {path} is not static, and images lack its libraries; name the release with --testudo PATH")
     }
 
     /// The last words of a container.

@@ -224,7 +224,7 @@ impl Launcher for Kubernetes {
         }
         let address = objects::address(&object).map_err(io::Error::other)?;
         let stream = timeout(CONNECT, TcpStream::connect((address, PORT))).await??;
-        stream.set_nodelay(true)?;
+        super::prepare_tcp(&stream)?;
         Ok(Box::new(stream))
     }
 

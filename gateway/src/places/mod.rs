@@ -2,14 +2,17 @@
 //! the engine's own labels say which places there are, so a restarted gateway finds them again.
 
 use std::io;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
 mod docker;
 mod docker_containers;
 mod docker_engine;
+mod docker_settings;
 mod kind;
 mod kubernetes;
 mod kubernetes_cluster;
@@ -21,7 +24,8 @@ mod ssh_scripts;
 mod state_directory;
 mod url;
 
-pub use docker::{Docker, DockerSettings};
+pub use docker::Docker;
+pub use docker_settings::DockerSettings;
 pub use kind::Kind;
 pub use kubernetes::{Kubernetes, KubernetesSettings, Reach};
 pub use program::Program;
@@ -133,6 +137,19 @@ impl PlaceError {
         Self::Failed(format!("{what}: {cause}"))
     }
 }
+
+/// Without this nobody notices that a router on the way has forgotten a connection: a call would wait on it forever, while
+/// its place answers on every other one.
+fn prepare_tcp(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+    rustix::net::sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
+    rustix::net::sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE)?;
+    rustix::net::sockopt::set_tcp_keepcnt(stream, 3)?;
+    Ok(())
+}
+
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |passed| passed.as_secs())

@@ -9,7 +9,7 @@ use hyper::Uri;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, prepare_tcp};
 use crate::tls::Tls;
 
 pub struct UrlSettings {
@@ -70,7 +70,7 @@ impl Server {
 
     async fn connect(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        stream.set_nodelay(true)?;
+        prepare_tcp(&stream)?;
         Ok(stream)
     }
 }

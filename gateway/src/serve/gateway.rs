@@ -85,8 +85,14 @@ impl Gateway {
             Ok(Arc::new(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() }))
         });
         let kinds = kinds.collect::<anyhow::Result<Vec<_>>>()?;
+        let owners = Owners::read(&settings.token_file)?;
+        for place in &settings.place {
+            for owner in place.owners.iter().flatten().filter(|owner| !owners.has(owner)) {
+                tracing::warn!("the place {} is for {owner}, who has no token", place.name);
+            }
+        }
         Ok(Self {
-            owners: Owners::read(&settings.token_file)?,
+            owners,
             limits: settings.limits.clone(),
             origins: settings.allowed_origins.clone(),
             // Launchers that need the directory have made it.

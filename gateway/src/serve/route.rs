@@ -211,7 +211,7 @@ impl Visit<'_> {
                 place: link.id.clone(),
                 owner: self.owner.to_owned(),
                 session: inner.to_owned(),
-                expires: now() + self.gateway.limits.session,
+                expires: now().saturating_add(self.gateway.limits.session),
             };
             handle.seal(&self.gateway.key)
         };

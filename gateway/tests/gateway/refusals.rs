@@ -106,11 +106,29 @@ fn a_header_that_differs_from_the_message_is_refused() {
 #[test]
 fn a_mistake_in_the_places_file_is_named() {
     let world = World::new();
-    for (text, named) in [("listne = 1", "listne"), ("token_file = \"t\"", "key_file")] {
-        world.write("wrong.toml", text);
+    let path = |name: &str| world.path(name).display().to_string();
+    world.write("twins", "alice one\nbob one\n");
+    let files = |tokens: &str| format!("token_file = {:?}\nkey_file = {:?}\n", path(tokens), path("key"));
+    let place = format!(
+        "[[place]]\nname = \"a\"\nplace = \"http://127.0.0.1:1/mcp\"\nplace_token_file = {:?}\n",
+        path("place-token")
+    );
+    let with = |limits: &str| format!("{}[limits]\n{limits}\n{place}", files("tokens"));
+    for (text, named) in [
+        ("listne = 1".to_owned(), "listne"),
+        ("token_file = \"t\"".to_owned(), "key_file"),
+        (files("missing") + &place, "missing"),
+        (files("twins") + &place, "the same token"),
+        (files("tokens") + &place + &place, "names 2 places \"a\""),
+        (files("tokens") + &place.replace("http:", "lxd:"), "is no place; use docker:IMAGE"),
+        (files("tokens") + &place + "memroy = 5", "memroy"),
+        (with("creates_per_second = 0"), "creates_per_second"),
+        (with("total = 0"), "total"),
+    ] {
+        world.write("wrong.toml", &text);
         let mut command = world.command(std::path::Path::new(crate::world::GATEWAY));
         let output = command.args(["serve", "--places"]).arg(world.path("wrong.toml")).output().unwrap();
         let errors = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && errors.contains(named), "{errors}");
+        assert!(!output.status.success() && errors.contains(named) && !errors.contains("panicked"), "{text}: {errors}");
     }
 }
