@@ -33,8 +33,6 @@ const START: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_secs(2);
 /// A directory without a container is left over from a gateway that died, unless its container is being made now.
 const LEFT_OVER: u64 = 120;
-/// So many seconds after it was made, nobody asks any more how a container of a gateway for one client has ended.
-const FORGOTTEN: u64 = 3600;
 
 impl Docker {
     pub fn new(
@@ -331,7 +329,9 @@ impl Launcher for Docker {
         let found = self.with_labels(&[format!("testudo.kind={}", self.settings.kind)]).await;
         let found = found.map_err(|error| self.failed("to list containers", &error))?;
         for (container, one) in found.iter().filter_map(listed) {
-            if one.state != State::Running && now().saturating_sub(one.created) > FORGOTTEN {
+            // One that is younger than the lease may be half made, or its gateway may just tell its client how it ended.
+            let is_old = now().saturating_sub(one.created) > self.settings.lease;
+            if one.state != State::Running && is_old {
                 let removed = self.engine.delete(&format!("/containers/{container}?v=1")).await;
                 removed.map_err(|error| self.failed("to remove the container", &error))?;
                 self.state.remove(&one.id);
