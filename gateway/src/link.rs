@@ -138,13 +138,8 @@ impl Link {
     /// carries the connection may outlive us, and a place that is cut off has to end itself.
     pub fn hold(self: &Arc<Self>) -> Hold {
         let lease = self.launcher.lease();
-        let renew = |link: Arc<Self>| async move {
-            loop {
-                tokio::time::sleep(Duration::from_secs(lease.div_ceil(4).min(MOST_RARELY))).await;
-                link.renew_lease().await;
-            }
-        };
-        Hold((lease > 0).then(|| tokio::spawn(renew(self.clone()))))
+        let every = Duration::from_secs(lease.div_ceil(4).min(MOST_RARELY));
+        Hold((lease > 0).then(|| tokio::spawn(renew(self.clone(), every))))
     }
 
     async fn renew_lease(&self) {
@@ -184,5 +179,12 @@ impl Link {
                 Failure::Unreachable { place: self.name(), why: format!("{why}; {more}") }
             }
         }
+    }
+}
+
+async fn renew(link: Arc<Link>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        link.renew_lease().await;
     }
 }

@@ -329,9 +329,15 @@ impl Launcher for Docker {
         let found = self.with_labels(&[format!("testudo.kind={}", self.settings.kind)]).await;
         let found = found.map_err(|error| self.failed("to list containers", &error))?;
         for (container, one) in found.iter().filter_map(listed) {
-            // One that is younger than the lease may be half made, or its gateway may just tell its client how it ended.
-            let is_old = now().saturating_sub(one.created) > self.settings.lease;
-            if one.state != State::Running && is_old {
+            let age = now().saturating_sub(one.created);
+            let is_left_over = match one.state {
+                State::Running => false,
+                // Its gateway may be at work on it.
+                State::Unstarted => age > LEFT_OVER,
+                // Its gateway may just tell its client how it ended.
+                State::Ended { .. } => age > self.settings.lease,
+            };
+            if is_left_over {
                 let removed = self.engine.delete(&format!("/containers/{container}?v=1")).await;
                 removed.map_err(|error| self.failed("to remove the container", &error))?;
                 self.state.remove(&one.id);
