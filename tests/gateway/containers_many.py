@@ -140,7 +140,7 @@ def a_call_outlives_its_gateway(world):
     """In a container, which the second gateway has never seen before."""
     shared = world.directory / "outlives"
     shared.mkdir()
-    places = world.docker_places("outlives", extra=f'mounts = ["{shared}:/shared"]', per_owner=10, creates_per_second=100)
+    places = world.docker_places("outlives", extra=f'mounts = ["{shared}:/shared"]\nworkdir = "/shared"', per_owner=10, creates_per_second=100)
     one, two = world.serve(places), world.serve(places)
     client, call, broken = Http(one.address).begin(), new_id(), []
     command = "echo run >> /shared/runs; until test -e /shared/go; do sleep 0.1; done; seq 2000; exit 5"

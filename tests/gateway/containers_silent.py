@@ -9,7 +9,7 @@ class Call:
     def __init__(self, world, name):
         self.shared = world.directory / f"shared-{name}"
         self.shared.mkdir()
-        places = world.docker_places(name, extra=f'mounts = ["{self.shared}:/shared"]', patience=2, creates_per_second=100)
+        places = world.docker_places(name, extra=f'mounts = ["{self.shared}:/shared"]\nworkdir = "/shared"', patience=2, creates_per_second=100)
         self.client, self.id, self.answers = Http(world.serve(places).address).begin(), new_id(), []
         self.container = next(name for name, place in world.place_ids().items() if place == self.client.place())
         self.server = int(world.engine.docker("inspect", "--format", "{{.State.Pid}}", self.container).stdout)

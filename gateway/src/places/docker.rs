@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::docker_containers::{WARM, container_name, listed, state};
+use super::docker_containers::{WARM, container_name, listed, state, without_heads};
 use super::docker_engine::{Engine, EngineError, encoded};
 use super::docker_settings::DockerSettings;
 use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory, now};
@@ -83,14 +83,19 @@ impl Docker {
         match self.engine.get(&path).await {
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
                 tracing::info!("fetching the image {}", self.settings.image);
-                self.engine
-                    .pull(&self.settings.image)
-                    .await
-                    .map_err(|error| self.failed("to fetch the image", &error))?;
+                self.engine.pull(&self.settings.image).await.map_err(|error| self.not_fetched(&error))?;
                 self.engine.get(&path).await.map_err(|error| self.failed("to find the image", &error))
             }
             found => found.map_err(|error| self.failed("to find the image", &error)),
         }
+    }
+
+    fn not_fetched(&self, error: &EngineError) -> PlaceError {
+        let (engine, image) = (self.settings.engine_name, &self.settings.image);
+        let failed = self.failed("to fetch the image", error);
+        PlaceError::Failed(format!(
+            "{failed}. This machine does not have the image: correct its name, or see what `{engine} pull {image}` says"
+        ))
     }
 
     fn container(&self, id: &str, owner: &str, directory: &str, user: (u32, u32), image: &Value) -> Value {
@@ -209,8 +214,7 @@ impl Docker {
         let path = format!("/containers/{container}/logs?stdout=1&stderr=1&tail=20");
         let log = self.engine.get(&path).await.ok();
         let text = log.as_ref().and_then(Value::as_str).unwrap_or_default();
-        // Each piece has a head of eight bytes: the stream, three zeros and the length.
-        text.chars().filter(|sign| *sign == '\n' || !sign.is_control()).collect::<String>().trim().to_owned()
+        without_heads(text).trim().to_owned()
     }
 
     fn failed(&self, what: &str, error: &EngineError) -> PlaceError {

@@ -77,7 +77,10 @@ impl SshLink {
             if started.try_wait()?.is_some() || begin.elapsed() > CONNECT {
                 let output = started.wait_with_output().await?;
                 let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Err(io::Error::new(io::ErrorKind::HostUnreachable, format!("ssh {}: {text}", self.host)));
+                return Err(io::Error::new(
+                    io::ErrorKind::HostUnreachable,
+                    format!("{text}; `ssh {}` has to work without a question", self.host),
+                ));
             }
             sleep(Duration::from_millis(20)).await;
         }

@@ -95,7 +95,8 @@ impl Launcher for Url {
                 Err(_) => "no answer".clone_into(&mut failed),
             }
         }
-        Err(PlaceError::failed(&self.name(), failed))
+        let hint = "is a testudo started there, with --transport http?";
+        Err(PlaceError::Failed(format!("no server takes connections: {failed}; {hint}")))
     }
 
     async fn reach(&self, id: &str) -> io::Result<Box<dyn ByteStream>> {

@@ -165,7 +165,9 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>
 
 impl Settings {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!("failed to read the places file {} (docs/gateway.md shows one)", path.display())
+        })?;
         let settings: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
         ensure!(!settings.place.is_empty(), "{} names no place", path.display());
         for place in &settings.place {
