@@ -87,11 +87,12 @@ def a_place_that_is_cut_off_ends_itself_after_its_lease(world):
     client = world.one(f"ssh:b:{project}", f"--ssh-option=-F{world.hosts.config}", "--lease", "4", "--patience", "60", cwd="/")
     [folder] = (world.hosts.home("b") / ".cache/testudo/places").iterdir()
     server = int((folder / "pid").read_text())
-    client.text("sleep 600 & echo $! > background")
-    task = int((project / "background").read_text())
+    nap = f"600.{os.getpid()}"  # Known by its words: its number is that of a namespace of its own.
+    client.text(f"sleep {nap} & echo begun")
+    assert runs("sleep", nap)
     world.hosts.cut("b")
     try:
-        until("the place to end", lambda: not alive(server) and not alive(task))
+        until("the place to end", lambda: not alive(server) and not runs("sleep", nap))
     finally:
         world.hosts.heal("b")
     answer = client.call("true")
@@ -99,6 +100,11 @@ def a_place_that_is_cut_off_ends_itself_after_its_lease(world):
     assert answer["_meta"]["testudo/outcome"] == "lost" and "its server on b has ended" in text, answer
     client.end()
     assert list((world.hosts.home("b") / ".cache/testudo/places").iterdir()) == []
+
+
+def runs(*words):
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    return " ".join(words) in found.splitlines()
 
 
 def alive(pid):
