@@ -52,7 +52,7 @@ fn the_open_request_of_a_client_that_renews_the_lease_is_no_contact() {
     let mut client = server.modern_client("tok");
     client.headers.push(("testudo-renews-lease", "1".to_owned()));
     // Longer than the lease, which the requests for the status renew.
-    let (began, go) = (world.path("began"), world.path("go"));
+    let (began, go) = (world.project().join("began"), world.project().join("go"));
     let wait = format!("touch {}; until test -e {}; do sleep 0.1; done; sleep 600", began.display(), go.display());
     let pending = client.begin("tools/call", json!({"name": "bash", "arguments": {"command": wait}}));
     until("it to run", || began.exists().then_some(()));
