@@ -198,7 +198,12 @@ impl Gateway {
     /// Ends a place whose client has said that it is done.
     pub async fn end(&self, kind: &PlaceKind, id: &str) -> Result<(), PlaceError> {
         self.forget(kind, id);
-        kind.launcher.destroy(id).await
+        let ended = kind.launcher.destroy(id).await;
+        // Whoever listed the engine's places meanwhile has counted this one.
+        if ended.is_ok() {
+            self.admission.forget(id);
+        }
+        ended
     }
 
     fn forget(&self, kind: &PlaceKind, id: &str) {
