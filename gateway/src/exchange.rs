@@ -12,13 +12,11 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::events::{Event, Events};
 use crate::failure::Failure;
-use crate::link::{Headers, Link};
+use crate::link::{Headers, Hold, Link};
 use crate::message::{self, Envelope};
+use crate::pulse::watched;
 use crate::wire::{Answer, WireError};
 
-/// A place that is silent during a call is asked this often whether it is there.
-const SILENCE: Duration = Duration::from_secs(1);
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(250);
 /// A connection that held for so long was good. Its break begins a new wait.
 const HELD: Duration = Duration::from_secs(10);
@@ -39,6 +37,7 @@ pub struct Exchange {
     answer: Option<Answer>,
     events: Events,
     done: bool,
+    _hold: Hold,
 }
 
 /// How the place answered, before its body.
@@ -50,7 +49,7 @@ pub struct Head {
 
 impl Exchange {
     pub fn new(link: Arc<Link>, message: Bytes, envelope: Envelope, headers: Headers) -> Self {
-        let sent_as = envelope.id.clone();
+        let (sent_as, hold) = (envelope.id.clone(), link.hold());
         Self {
             link,
             message,
@@ -64,6 +63,7 @@ impl Exchange {
             answer: None,
             events: Events::default(),
             done: false,
+            _hold: hold,
         }
     }
 
@@ -114,19 +114,20 @@ impl Exchange {
             if self.done {
                 return None;
             }
-            let failed = match self.read().await {
+            let mut failed = match self.read().await {
                 Ok(event) => return event,
                 Err(error) => error,
             };
             // A place that answers and breaks off again and again is not waited for forever.
-            self.waiting = self.waiting.filter(|_| self.began.elapsed() < HELD);
+            self.waiting = self.waiting_since();
             loop {
                 if let Err(answer) = self.pause(&failed).await {
                     self.done = true;
                     return Some(Event::of(&answer));
                 }
-                if self.attempt().await.is_ok() {
-                    break;
+                match self.attempt().await {
+                    Ok(()) => break,
+                    Err(error) => failed = error,
                 }
             }
         }
@@ -144,15 +145,16 @@ impl Exchange {
         self.attempts += 1;
         self.began = Instant::now();
         let send = self.link.send(Method::POST, &self.headers, body);
-        self.answer = Some(watched(&self.link, send).await?);
+        self.answer = Some(watched(&self.link.wire, self.patience(), send).await?);
         Ok(())
     }
 
     /// Reads the next event, or the whole body of an answer that is no stream.
     async fn read(&mut self) -> Result<Option<Event>, WireError> {
+        let patience = self.patience();
         let Some(answer) = self.answer.as_mut() else { return Err(broken()) };
         if !answer.is_stream() {
-            let data = watched(&self.link, answer.whole()).await?;
+            let data = watched(&self.link.wire, patience, answer.whole()).await?;
             // Good order is not enough: what is no response to this request says nothing about it.
             if self.envelope.is_request() && answer.head.status.is_success() && !self.is_response(&data) {
                 return Err(broken());
@@ -161,7 +163,7 @@ impl Exchange {
             let data = self.under_own_id(&data);
             return Ok((!data.is_empty()).then(|| Event::of(&data)));
         }
-        let Some(event) = watched(&self.link, answer.event(&mut self.events)).await? else {
+        let Some(event) = watched(&self.link.wire, patience, answer.event(&mut self.events)).await? else {
             // A stream that ends before the response has broken, even if it ended in good order.
             if self.envelope.is_request() {
                 return Err(broken());
@@ -193,12 +195,22 @@ impl Exchange {
         }
     }
 
+    fn waiting_since(&self) -> Option<Instant> {
+        self.waiting.filter(|_| self.began.elapsed() < HELD)
+    }
+
+    /// So long the place may still be waited for.
+    fn patience(&self) -> Duration {
+        self.link.patience.saturating_sub(self.waiting_since().map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+
     /// Waits before the next attempt, or gives the answer with which the exchange ends.
     async fn pause(&mut self, error: &WireError) -> Result<(), Vec<u8>> {
         self.answer = None;
         self.link.wire.forget_connections();
         let failure = self.link.failure(error).await;
-        let waited = self.waiting.get_or_insert_with(Instant::now).elapsed();
+        let before = if let WireError::Silent { waited, .. } = error { *waited } else { Duration::ZERO };
+        let waited = self.waiting.get_or_insert_with(|| Instant::now() - before).elapsed();
         let is_over = matches!(failure, Failure::Gone { .. })
             || matches!(error, WireError::TooMuch)
             || waited >= self.link.patience
@@ -215,23 +227,4 @@ impl Exchange {
 
 fn broken() -> WireError {
     std::io::Error::from(std::io::ErrorKind::ConnectionAborted).into()
-}
-
-/// Waits for a place as long as it shows that it is there. A connection to a host that is cut off stays open for minutes.
-async fn watched<T>(link: &Link, work: impl Future<Output = Result<T, WireError>>) -> Result<T, WireError> {
-    tokio::pin!(work);
-    let mut failed = 0;
-    loop {
-        if let Ok(done) = timeout(SILENCE, &mut work).await {
-            return done;
-        }
-        let answers = link.wire.answers(ANSWER_WITHIN);
-        tokio::select! {
-            done = &mut work => return done,
-            answered = answers => failed = if answered { 0 } else { failed + 1 },
-        }
-        if failed == 2 {
-            return Err(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer to a health check").into());
-        }
-    }
 }

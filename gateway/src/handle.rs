@@ -59,11 +59,17 @@ impl Handle {
         let payload = BASE64.decode(payload).map_err(|_| HandleError::Forged)?;
         let handle: Self = serde_json::from_slice(&payload).map_err(|_| HandleError::Forged)?;
         match handle {
+            // Ids stand in paths and in scripts. No launcher makes one like this, so not even the key makes it a good one.
+            handle if !is_plain(&handle.place) => Err(HandleError::Forged),
             handle if handle.owner != owner => Err(HandleError::Foreign),
             handle if handle.expires <= now => Err(HandleError::Expired),
             handle => Ok(handle),
         }
     }
+}
+
+fn is_plain(id: &str) -> bool {
+    !id.starts_with('.') && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || [b'-', b'_', b'.'].contains(&byte))
 }
 
 #[cfg(test)]
@@ -88,6 +94,19 @@ mod tests {
         assert_eq!(Handle::open(&text, &key, "alice", 100), Err(HandleError::Expired));
         assert_eq!(Handle::open(&text, &key, "bob", 99), Err(HandleError::Foreign));
         assert_eq!(Handle::open(&text, &Key::random().unwrap(), "alice", 99), Err(HandleError::Forged));
+    }
+
+    #[test]
+    fn the_id_of_a_place_is_never_a_path_or_an_address() {
+        let key = Key::random().unwrap();
+        for place in ["../other", "..", "a/b", "127.0.0.1:80", "http://h", "a b", "$(id)", "é"] {
+            let text = Handle { place: place.into(), ..handle() }.seal(&key);
+            assert_eq!(Handle::open(&text, &key, "alice", 99), Err(HandleError::Forged), "{place}");
+        }
+        for place in ["0", "0123456789abcdef", "5dd2.me-0a1b"] {
+            let text = Handle { place: place.into(), ..handle() }.seal(&key);
+            assert!(Handle::open(&text, &key, "alice", 99).is_ok(), "{place}");
+        }
     }
 
     #[test]

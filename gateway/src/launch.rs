@@ -51,7 +51,9 @@ pub fn one(options: &OnePlace) -> anyhow::Result<Arc<dyn Launcher>> {
             Arc::new(Ssh::new(settings, program()?, key, &state()?)?)
         }
         Kind::Url(url) => {
-            let token = token(options).context("a server behind a URL needs --token or TESTUDO_PLACE_TOKEN")?;
+            let token = token(options).context(
+                "a server behind a URL asks for the token that it was started with; give it with TESTUDO_PLACE_TOKEN or --token",
+            )?;
             Arc::new(Url::new(UrlSettings { urls: vec![url.clone()], token })?)
         }
         Kind::Kubernetes { template } => {
@@ -96,7 +98,11 @@ pub fn engine(kind: &Kind) -> anyhow::Result<(&'static str, String)> {
     }
     let candidates: Vec<PathBuf> = candidates;
     let Some(found) = candidates.iter().find(|path| path.exists()) else {
-        bail!("{name} does not listen at {}; is it installed and started?", candidates[0].display());
+        bail!(
+            "{name} does not listen at {}; is it installed and started? {} says where it listens otherwise",
+            candidates[0].display(),
+            if name == "podman" { "CONTAINER_HOST" } else { "DOCKER_HOST" }
+        );
     };
     Ok((name, format!("unix://{}", found.display())))
 }

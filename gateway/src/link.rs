@@ -10,6 +10,7 @@ use http_body_util::Full;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request};
 use serde_json::json;
+use tokio::task::JoinHandle;
 
 use crate::exchange::Exchange;
 use crate::failure::Failure;
@@ -19,6 +20,20 @@ use crate::wire::{Answer, Wire, WireError};
 
 /// So long a place may take to answer what needs no work of it: a notification, a cancel, the end of a session.
 const BRIEF: Duration = Duration::from_secs(5);
+
+/// In seconds. A pod of a warm pool may have a shorter lease than we know.
+const MOST_RARELY: u64 = 30;
+
+/// See [`Link::hold`].
+pub struct Hold(Option<JoinHandle<()>>);
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if let Some(renewing) = &self.0 {
+            renewing.abort();
+        }
+    }
+}
 
 pub struct Link {
     pub launcher: Arc<dyn Launcher>,
@@ -86,6 +101,10 @@ impl Link {
                 request.headers_mut().insert(HeaderName::from_static(name), value);
             }
         }
+        if self.launcher.lease() > 0 {
+            let renews = HeaderName::from_static("testudo-renews-lease");
+            request.headers_mut().insert(renews, HeaderValue::from_static("1"));
+        }
         let accept = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().entry("accept").or_insert(accept);
         request
@@ -115,8 +134,15 @@ impl Link {
         )
     }
 
-    /// Tells the place that somebody still needs it.
-    pub async fn renew_lease(&self) {
+    /// As long as the result lives, the place hears that somebody needs it. An open connection does not tell it that: what
+    /// carries the connection may outlive us, and a place that is cut off has to end itself.
+    pub fn hold(self: &Arc<Self>) -> Hold {
+        let lease = self.launcher.lease();
+        let every = Duration::from_secs(lease.div_ceil(4).min(MOST_RARELY));
+        Hold((lease > 0).then(|| tokio::spawn(renew(self.clone(), every))))
+    }
+
+    async fn renew_lease(&self) {
         let mut request = self.request(Method::GET, &Headers::default(), Bytes::new());
         *request.uri_mut() = hyper::Uri::from_static("/status");
         let renewed = async { self.wire.send(request).await?.whole().await };
@@ -142,10 +168,23 @@ impl Link {
 
     /// Why an exchange has failed: what the engine says of the place, and otherwise what the wire said.
     pub async fn failure(&self, why: &WireError) -> Failure {
-        match self.launcher.presence(&self.id).await {
+        let presence = match why {
+            WireError::Silent { presence, .. } => presence.clone(),
+            _ => self.wire.presence().await,
+        };
+        match presence {
             Presence::Gone(how) => Failure::Gone { place: self.name(), how },
             Presence::There => Failure::Unreachable { place: self.name(), why: why.to_string() },
-            Presence::Unknown(unknown) => Failure::Unreachable { place: self.name(), why: format!("{why}; {unknown}") },
+            Presence::Frozen(more) | Presence::Unknown(more) => {
+                Failure::Unreachable { place: self.name(), why: format!("{why}; {more}") }
+            }
         }
+    }
+}
+
+async fn renew(link: Arc<Link>, every: Duration) {
+    loop {
+        tokio::time::sleep(every).await;
+        link.renew_lease().await;
     }
 }

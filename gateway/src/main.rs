@@ -5,6 +5,7 @@
 //! - [`arguments`]: what a person types.
 //! - [`places`]: the launchers, one file each, behind one trait.
 //! - [`wire`], [`link`], [`exchange`]: HTTP to a place, and one request until its answer, over broken connections too.
+//! - [`pulse`]: whether a place that is waited for still lives.
 //! - [`failure`]: what a client hears when its place does not answer.
 //! - [`stdio`]: one client, one place. [`serve`]: many clients over HTTP, each with a place of its own.
 //! - [`handle`], [`key`]: the signed session ids by which every replica finds a place.
@@ -22,6 +23,7 @@ mod launch;
 mod link;
 mod message;
 mod places;
+mod pulse;
 mod serve;
 mod signals;
 mod stdio;
@@ -32,12 +34,17 @@ use arguments::{Arguments, Command};
 use clap::Parser;
 use places::Program;
 
-#[tokio::main]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let level = if arguments.verbose { tracing::Level::INFO } else { tracing::Level::WARN };
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_ansi(false).init();
-    match run(arguments).await {
+    let done = tokio::runtime::Runtime::new().map_err(Into::into).and_then(|runtime| {
+        let done = runtime.block_on(run(arguments));
+        // A thread may wait for a client that says nothing more. It must not keep a gateway that was asked to end.
+        runtime.shutdown_background();
+        done
+    });
+    match done {
         Ok(code) => code,
         Err(error) => {
             #[expect(clippy::print_stderr, reason = "the only place that prints an error")]

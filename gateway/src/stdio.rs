@@ -11,6 +11,7 @@ use hyper::Method;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdout};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::arguments::OnePlace;
 use crate::events::Events;
@@ -23,32 +24,40 @@ use crate::signals;
 
 /// After a lost connection the client's stream for questions is opened again.
 const PAUSE: Duration = Duration::from_secs(1);
+/// So long a gateway that is asked to end goes on making its place.
+const FINISH: Duration = Duration::from_secs(10);
 
 pub async fn run(launcher: Arc<dyn Launcher>, options: &OnePlace) -> anyhow::Result<()> {
     let order = Order { owner: "me".to_owned(), slot: random_id()? };
-    let id = launcher.make(&order).await.with_context(|| format!("failed to make the place {}", launcher.name()))?;
+    let maker = launcher.clone();
+    let mut making = tokio::spawn(async move { maker.make(&order).await });
+    let (made, is_over) = tokio::select! {
+        made = &mut making => (made, false),
+        // A place that is half made would stay. So it is made, if it does not take long, and ended.
+        () = signals::asked_to_end() => match timeout(FINISH, making).await {
+            Ok(made) => (made, true),
+            Err(_) => return Ok(()),
+        },
+    };
+    let id = made?.with_context(|| format!("failed to make the place {}", launcher.name()))?;
     let link = Link::new(launcher, id, Duration::from_secs(options.patience));
-    let attendance = tokio::spawn(attend(link.clone(), options.lease));
+    // A person who is away still needs the place: it hears from us as long as we run.
+    let hold = link.hold();
     let client = Arc::new(Client::new(link.clone())?);
+    let tidying = link.launcher.clone();
+    tokio::spawn(async move {
+        if let Err(error) = tidying.clear_left_over().await {
+            tracing::info!("{error}");
+        }
+    });
     tokio::select! {
-        read = client.clone().read() => read?,
-        () = signals::asked_to_end() => {}
+        read = client.clone().read(), if !is_over => read?,
+        () = signals::asked_to_end(), if !is_over => {}
+        else => {}
     }
-    attendance.abort();
+    drop(hold);
     client.leave().await;
     link.launcher.destroy(&link.id).await.with_context(|| format!("failed to end the place {}", link.name()))
-}
-
-/// A person who is away still needs the place: it hears from us as long as we run.
-async fn attend(link: Arc<Link>, lease: u64) {
-    if lease == 0 {
-        return;
-    }
-    let pause = Duration::from_secs(lease.div_ceil(4).min(60));
-    loop {
-        tokio::time::sleep(pause).await;
-        link.renew_lease().await;
-    }
 }
 
 struct Client {

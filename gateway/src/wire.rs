@@ -15,7 +15,8 @@ use thiserror::Error;
 use tokio::time::timeout;
 
 use crate::events::{Event, Events};
-use crate::places::Launcher;
+use crate::places::{Launcher, Presence};
+use crate::pulse::Pulse;
 
 type Sender = SendRequest<Full<Bytes>>;
 
@@ -30,6 +31,7 @@ pub struct Wire {
     launcher: Arc<dyn Launcher>,
     id: String,
     idle: Mutex<Vec<Sender>>,
+    pub pulse: Pulse,
 }
 
 #[derive(Debug, Error)]
@@ -40,11 +42,14 @@ pub enum WireError {
     Broken(#[from] hyper::Error),
     #[error("it answered with more than {} MB", LARGEST >> 20)]
     TooMuch,
+    /// For `waited` of this time the place was known to be there, or to be frozen.
+    #[error("nothing has come from it for {seconds} s")]
+    Silent { seconds: u64, waited: Duration, presence: Presence },
 }
 
 impl Wire {
     pub fn new(launcher: Arc<dyn Launcher>, id: String) -> Arc<Self> {
-        Arc::new(Self { launcher, id, idle: Mutex::default() })
+        Arc::new(Self { launcher, id, idle: Mutex::default(), pulse: Pulse::default() })
     }
 
     pub async fn send(self: &Arc<Self>, request: Request<Full<Bytes>>) -> Result<Answer, WireError> {
@@ -53,6 +58,7 @@ impl Wire {
             None => self.connect().await?,
         };
         let (head, body) = sender.send_request(request).await?.into_parts();
+        self.pulse.beat();
         Ok(Answer { head, body, sender: Some(sender), wire: self.clone() })
     }
 
@@ -65,6 +71,11 @@ impl Wire {
             sender.send_request(request).await.ok().filter(|answer| answer.status().is_success())
         };
         timeout(within, ask).await.ok().flatten().is_some()
+    }
+
+    /// What the engine says of the place.
+    pub async fn presence(&self) -> Presence {
+        self.launcher.presence(&self.id).await
     }
 
     fn take_idle(&self) -> Option<Sender> {
@@ -108,6 +119,7 @@ impl Answer {
         loop {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
+                    self.wire.pulse.beat();
                     if let Ok(data) = frame.into_data() {
                         return Ok(Some(data));
                     }

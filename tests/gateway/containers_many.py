@@ -80,12 +80,16 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
     places = world.docker_places("orphan", per_owner=1000, total=1000, creates_per_second=1000,
                                  idle=20, remember=0, unstarted=4)
     survivor, ledger, over, one_at_a_time = world.serve(places), [], threading.Event(), threading.Lock()
+    wrong = []
 
     def attend():
         """Sessions that clients know are used, so they stay."""
-        while not over.wait(1):
-            with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
-                list(pool.map(lambda client: client.text("true"), list(ledger)))
+        try:
+            while not over.wait(1):
+                with one_at_a_time, ThreadPoolExecutor(KEPT) as pool:
+                    list(pool.map(lambda client: client.text("true"), list(ledger)))
+        except Exception as error:
+            wrong.append(error)
 
     def begin(client):
         try:
@@ -122,6 +126,7 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
             until("the engine's containers to be those of the ledger", is_true, timeout=120)
     over.set()
     attending.join()
+    assert not wrong, wrong[0]
     assert all(client.text("echo here") == "here" for client in ledger)
     survivors = len(ledger)
     for client in ledger:
@@ -129,6 +134,40 @@ def a_gateway_killed_while_it_creates_leaves_nothing_behind(world):
     assert world.containers() == []
     return (f"{times} kills with {AT_ONCE} creates each: {finished} had finished, {len(seen - known)} containers had no client and "
             f"were removed; {survivors} sessions of the ledger live")
+
+
+def a_call_outlives_its_gateway(world):
+    """In a container, which the second gateway has never seen before."""
+    shared = world.directory / "outlives"
+    shared.mkdir()
+    places = world.docker_places("outlives", extra=f'mounts = ["{shared}:/shared"]\nworkdir = "/shared"', per_owner=10, creates_per_second=100)
+    one, two = world.serve(places), world.serve(places)
+    client, call, broken = Http(one.address).begin(), new_id(), []
+    command = "echo run >> /shared/runs; until test -e /shared/go; do sleep 0.1; done; seq 2000; exit 5"
+
+    def send():
+        try:
+            broken.append(client.call(command, call_id=call))
+        except ConnectionError as error:
+            broken.append(error)
+
+    calling = threading.Thread(target=send)
+    calling.start()
+    until("the command", (shared / "runs").exists)
+    one.kill()
+    calling.join()
+    assert isinstance(broken[0], ConnectionError), broken
+    client.address = two.address
+    repeated = threading.Thread(target=send)
+    repeated.start()
+    (shared / "go").touch()
+    repeated.join()
+    result = broken[1]
+    text = result["content"][0]["text"]
+    assert text.startswith("exit_code: 5") and "\n2000" in text, text[:300]
+    assert result["_meta"]["testudo/outcome"] == "finished"
+    assert (shared / "runs").read_text() == "run\n", "it ran once"
+    client.end()
 
 
 def a_rolling_restart_loses_no_call(world):
@@ -174,5 +213,5 @@ def a_rolling_restart_loses_no_call(world):
 
 
 TESTS = [each_session_has_its_own_container_through_either_gateway,
-         a_client_without_sessions_keeps_its_place_and_hears_of_its_end, of_200_creates_at_once_50_are_made,
+         a_client_without_sessions_keeps_its_place_and_hears_of_its_end, a_call_outlives_its_gateway, of_200_creates_at_once_50_are_made,
          a_rolling_restart_loses_no_call, a_gateway_killed_while_it_creates_leaves_nothing_behind]

@@ -60,6 +60,32 @@ def a_container_that_is_killed_is_noticed_and_named(world):
     return f"noticed after {took * 1000:.0f} ms"
 
 
+def what_a_killed_gateway_left_is_removed_by_a_later_one(world):
+    project = world.directory / "project"
+    project.mkdir(exist_ok=True)
+    options = ("--network", "none", "--lease", "3")
+    killed = world.one(f"docker:{SHELL}", *options, cwd=project)
+    killed.text("true")
+    [left] = world.containers()
+    killed.process.kill()
+    until("the server to end itself", lambda: world.containers("--filter", "status=exited") == [left])
+    later = world.one(f"docker:{SHELL}", *options, cwd=project)
+    until("the container to go", lambda: left not in world.containers())
+    assert later.text("echo fine") == "fine"
+    later.end()
+    assert world.containers() == []
+
+
+def a_gateway_that_is_asked_to_end_while_it_makes_its_place_leaves_nothing(world):
+    command = [world.gateway_program, "--place", f"docker:{SHELL}", "--testudo", world.testudo, "--network", "none", "--no-project"]
+    for pause in (0, 0.1, 0.2, 0.4):
+        gateway = subprocess.Popen(command, env=world.environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        time.sleep(pause)  # Whatever it does at that moment.
+        gateway.terminate()
+        gateway.wait(60)
+    assert world.containers() == []
+
+
 def a_frozen_container_does_not_hang_the_client(world):
     """It is there, so the call is `running`, and its result comes when the container goes on."""
     project = world.directory / "project"
@@ -71,6 +97,7 @@ def a_frozen_container_does_not_hang_the_client(world):
     world.engine.docker("pause", name)
     result = client.wait(number)["result"]
     assert result["isError"] and result["_meta"]["testudo/outcome"] == "running", result
+    assert "its container is paused" in result["content"][0]["text"], result
     world.engine.docker("unpause", name)
     until("the command to go on", lambda: (project / "runs").exists())
     assert client.text("cat runs") == "run"
@@ -92,4 +119,6 @@ def doctor_says_what_is_there(world):
 
 TESTS = [any_image_works_at_the_projects_own_path, an_image_without_a_shell_serves_files_and_says_what_it_lacks,
          files_belong_to_the_person, a_container_that_is_killed_is_noticed_and_named,
+         what_a_killed_gateway_left_is_removed_by_a_later_one,
+         a_gateway_that_is_asked_to_end_while_it_makes_its_place_leaves_nothing,
          a_frozen_container_does_not_hang_the_client, doctor_says_what_is_there]

@@ -55,6 +55,13 @@ class Hosts:
         self.daemons[name] = subprocess.Popen([*inside, SSHD, "-D", "-f", str(settings / "config")],
                                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    def inside(self, name):
+        """The words before a command that runs on a host."""
+        return ["ip", "netns", "exec", f"tg{self.mark}{name}"]
+
+    def address(self, name):
+        return f"{self.network}.{self.names.index(name) + 2}"
+
     def home(self, name):
         return self.directory / f"home-{name}"
 

@@ -8,20 +8,20 @@ SESSIONS, CALLS = 300, 20
 
 def servers(world, count):
     """Servers behind URLs, as somebody else may run them."""
-    started = []
-    for number in range(count):
-        project = world.directory / f"server-{number}"
-        project.mkdir(exist_ok=True)
-        environment = {**world.environment(), "XDG_STATE_HOME": f"{project}-state"}
-        command = [world.testudo, "--transport", "http", "--listen", "127.0.0.1:0", "--token", "place-token", "--sandbox", "off"]
-        process = subprocess.Popen(command, cwd=project, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        world.started.append(process_to_kill(process))
-        for line in process.stderr:
-            if "listens on http://" in line:
-                started.append(line.split("http://")[1].split("/mcp")[0])
-                break
-    return started
+    return [server(world, world.directory / f"server-{number}") for number in range(count)]
+
+
+def server(world, project, before=(), host="127.0.0.1"):
+    project.mkdir(exist_ok=True)
+    environment = {**world.environment(), "XDG_STATE_HOME": f"{project}-state"}
+    command = [*before, world.testudo, "--transport", "http", "--listen", f"{host}:0", "--token", "place-token", "--sandbox", "off"]
+    process = subprocess.Popen(command, cwd=project, env=environment, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    world.started.append(process_to_kill(process))
+    for line in process.stderr:
+        if "listens on http://" in line:
+            return line.split("http://")[1].split("/mcp")[0]
+    raise AssertionError("the server does not start")
 
 
 class process_to_kill:

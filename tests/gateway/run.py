@@ -1,7 +1,7 @@
 """Runs the gateway with real engines: tests/gateway/run.py GATEWAY TESTUDO DATA [NAME...] | --numbers [PART...] | --soak MINUTES"""
 import pathlib, signal, sys, time, traceback
 
-import containers_limits, containers_many, containers_one, deploy, load, measure, podman, soak, ssh_hosts
+import containers_limits, containers_many, containers_one, containers_silent, deploy, load, measure, podman, soak, ssh_hosts, url_hosts
 from hosts import Hosts
 from world import World
 
@@ -16,7 +16,7 @@ def main():
     try:
         world.hosts = Hosts(world.directory, ["a", "b"])
         try:
-            tests = [test for part in (containers_one, podman, deploy, ssh_hosts, containers_limits, containers_many, load) for test in part.TESTS]
+            tests = [test for part in (containers_one, containers_silent, podman, deploy, ssh_hosts, url_hosts, containers_limits, containers_many, load) for test in part.TESTS]
             if "--numbers" in sys.argv:
                 measure.measure(world, wanted)
                 tests = []

@@ -81,6 +81,40 @@ def a_cut_that_outlasts_the_patience_is_said_and_the_record_remains(world):
     client.end()
 
 
+def a_place_that_is_cut_off_ends_itself_after_its_lease(world):
+    """Nobody can reach it, so nobody else can end it."""
+    project = world.hosts.home("b") / "project"
+    client = world.one(f"ssh:b:{project}", f"--ssh-option=-F{world.hosts.config}", "--lease", "4", "--patience", "60", cwd="/")
+    [folder] = (world.hosts.home("b") / ".cache/testudo/places").iterdir()
+    server = int((folder / "pid").read_text())
+    nap = f"600.{os.getpid()}"  # Known by its words: its number is that of a namespace of its own.
+    client.text(f"sleep {nap} & echo begun")
+    assert runs("sleep", nap)
+    world.hosts.cut("b")
+    try:
+        until("the place to end", lambda: not alive(server) and not runs("sleep", nap))
+    finally:
+        world.hosts.heal("b")
+    answer = client.call("true")
+    text = answer["content"][0]["text"]
+    assert answer["_meta"]["testudo/outcome"] == "lost" and "its server on b has ended" in text, answer
+    client.end()
+    assert list((world.hosts.home("b") / ".cache/testudo/places").iterdir()) == []
+
+
+def runs(*words):
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    return " ".join(words) in found.splitlines()
+
+
+def alive(pid):
+    """Of a process in a network of its own; processes are those of this machine."""
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 def a_killed_connection_is_made_again(world):
     client = place(world, "a")
     client.text("export KEPT=yes")
@@ -94,4 +128,5 @@ def a_killed_connection_is_made_again(world):
 
 
 TESTS = [the_binary_is_copied_once_and_the_place_ends_with_its_client, a_killed_connection_is_made_again,
+         a_place_that_is_cut_off_ends_itself_after_its_lease,
          a_link_that_is_cut_for_20_s_loses_nothing, a_cut_that_outlasts_the_patience_is_said_and_the_record_remains]

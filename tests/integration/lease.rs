@@ -44,6 +44,31 @@ fn an_open_request_is_contact_and_a_request_without_a_token_is_none() {
     assert!(ended.success());
 }
 
+/// A gateway renews the lease while it waits. A relay between the two may hold a connection that has nobody at its other end.
+#[test]
+fn the_open_request_of_a_client_that_renews_the_lease_is_no_contact() {
+    let world = World::new();
+    let mut server = HttpServer::start(&world, &["--token", "tok", "--lease", "5"]);
+    let mut client = server.modern_client("tok");
+    client.headers.push(("testudo-renews-lease", "1".to_owned()));
+    // Longer than the lease, which the requests for the status renew.
+    let (began, go) = (world.project().join("began"), world.project().join("go"));
+    let wait = format!("touch {}; until test -e {}; do sleep 0.1; done; sleep 600", began.display(), go.display());
+    let pending = client.begin("tools/call", json!({"name": "bash", "arguments": {"command": wait}}));
+    until("it to run", || began.exists().then_some(()));
+    let begin = std::time::Instant::now();
+    while begin.elapsed() < std::time::Duration::from_secs(8) {
+        let status =
+            server.request("GET", "/status", &[("authorization", "Bearer tok"), ("testudo-renews-lease", "1")], b"");
+        assert_eq!(status.status, 200);
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+    // From here on nobody renews it, and the call is still open.
+    std::fs::write(go, "").unwrap();
+    assert!(server.wait_for_exit().success());
+    drop(pending);
+}
+
 #[test]
 fn the_status_is_for_those_who_have_the_token() {
     let world = World::new();

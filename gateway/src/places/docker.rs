@@ -3,71 +3,19 @@
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use tokio::net::UnixStream;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
+use super::docker_containers::{WARM, container_name, listed, state, without_heads};
 use super::docker_engine::{Engine, EngineError, encoded};
-use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory};
+use super::docker_settings::DockerSettings;
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, Program, State, StateDirectory, now};
 use crate::key::{Key, random_id};
-
-pub struct DockerSettings {
-    /// `docker` or `podman`, for people.
-    pub engine_name: &'static str,
-    pub engine: String,
-    pub image: String,
-    /// The name in the places file; containers carry it as a label.
-    pub kind: String,
-    /// A directory of this machine that is mounted at its own path, where the work begins.
-    pub project: Option<PathBuf>,
-    pub mounts: Vec<String>,
-    pub user: Option<String>,
-    pub workdir: Option<String>,
-    pub memory: Option<u64>,
-    pub pids: Option<u64>,
-    pub cpus: Option<f64>,
-    pub network: Option<String>,
-    pub runtime: Option<String>,
-    /// Lets the server inside build its own sandbox of level `full`.
-    pub full_sandbox: bool,
-    pub environment: Vec<String>,
-    /// Further arguments of the server.
-    pub arguments: Vec<String>,
-    /// A server that hears nothing for so many seconds ends itself. 0 is never.
-    pub lease: u64,
-    /// So many containers wait for an owner.
-    pub warm: usize,
-}
-
-impl DockerSettings {
-    pub fn new(engine_name: &'static str, engine: String, image: String, kind: String) -> Self {
-        Self {
-            engine_name,
-            engine,
-            image,
-            kind,
-            project: None,
-            mounts: Vec::new(),
-            user: None,
-            workdir: None,
-            memory: None,
-            pids: None,
-            cpus: None,
-            network: None,
-            runtime: None,
-            full_sandbox: false,
-            environment: Vec::new(),
-            arguments: Vec::new(),
-            lease: 0,
-            warm: 0,
-        }
-    }
-}
 
 pub struct Docker {
     settings: DockerSettings,
@@ -80,9 +28,9 @@ pub struct Docker {
 /// Inside the container.
 const PROGRAM: &str = "/.testudo/testudo";
 const DIRECTORY: &str = "/.testudo/run";
-/// The owner in the name of a container that waits for one.
-const WARM: &str = "warm";
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(60);
+/// An engine that does not say in this time whether a container is there does not answer.
+const LOOK: Duration = Duration::from_secs(2);
 /// A directory without a container is left over from a gateway that died, unless its container is being made now.
 const LEFT_OVER: u64 = 120;
 
@@ -135,14 +83,19 @@ impl Docker {
         match self.engine.get(&path).await {
             Err(error) if error.is(StatusCode::NOT_FOUND) => {
                 tracing::info!("fetching the image {}", self.settings.image);
-                self.engine
-                    .pull(&self.settings.image)
-                    .await
-                    .map_err(|error| self.failed("to fetch the image", &error))?;
+                self.engine.pull(&self.settings.image).await.map_err(|error| self.not_fetched(&error))?;
                 self.engine.get(&path).await.map_err(|error| self.failed("to find the image", &error))
             }
             found => found.map_err(|error| self.failed("to find the image", &error)),
         }
+    }
+
+    fn not_fetched(&self, error: &EngineError) -> PlaceError {
+        let (engine, image) = (self.settings.engine_name, &self.settings.image);
+        let failed = self.failed("to fetch the image", error);
+        PlaceError::Failed(format!(
+            "{failed}. This machine does not have the image: correct its name, or see what `{engine} pull {image}` says"
+        ))
     }
 
     fn container(&self, id: &str, owner: &str, directory: &str, user: (u32, u32), image: &Value) -> Value {
@@ -221,7 +174,10 @@ impl Docker {
     /// Returns when the server inside answers.
     async fn start(&self, id: &str, container: &str) -> Result<(), PlaceError> {
         let path = format!("/containers/{container}/start");
-        self.engine.post(&path, None).await.map_err(|error| self.failed("to start the container", &error))?;
+        let started = self.engine.post(&path, None).await;
+        started.map_err(|error| {
+            PlaceError::Failed(format!("{}{}", self.failed("to start the container", &error), self.program_fault()))
+        })?;
         let (socket, begin) = (self.state.socket(id), Instant::now());
         let mut looked = begin;
         while UnixStream::connect(&socket).await.is_err() {
@@ -230,8 +186,13 @@ impl Docker {
                 let found = self.engine.get(&format!("/containers/{container}/json")).await;
                 let has_ended = found.is_ok_and(|found| found["State"]["Running"] == json!(false));
                 if has_ended || begin.elapsed() > START {
+                    let how = if has_ended { "ended at once" } else { "does not answer" };
                     let log = self.log(container).await;
-                    return Err(PlaceError::failed("the server in the container did not start", log));
+                    return Err(PlaceError::Failed(format!(
+                        "the server in the container {how} ({}): {log}{}",
+                        self.name(),
+                        self.program_fault()
+                    )));
                 }
             }
             sleep(Duration::from_millis(5)).await;
@@ -239,13 +200,21 @@ impl Docker {
         Ok(())
     }
 
+    /// Why no container can run the program, if that is so.
+    fn program_fault(&self) -> String {
+        if self.program.is_static().unwrap_or(true) {
+            return String::new();
+        }
+        let path = self.program.path.display();
+        format!(". {path} is not static, and images lack its libraries; name the release with --testudo PATH")
+    }
+
     /// The last words of a container.
     async fn log(&self, container: &str) -> String {
         let path = format!("/containers/{container}/logs?stdout=1&stderr=1&tail=20");
         let log = self.engine.get(&path).await.ok();
         let text = log.as_ref().and_then(Value::as_str).unwrap_or_default();
-        // Each piece has a head of eight bytes: the stream, three zeros and the length.
-        text.chars().filter(|sign| *sign == '\n' || !sign.is_control()).collect::<String>().trim().to_owned()
+        without_heads(text).trim().to_owned()
     }
 
     fn failed(&self, what: &str, error: &EngineError) -> PlaceError {
@@ -256,20 +225,25 @@ impl Docker {
         self.key.tag("gateway", "")
     }
 
-    async fn containers(&self, label: &str) -> Result<Vec<(String, Listed)>, EngineError> {
-        let labels = [format!("testudo.gateway={}", self.gateway()), label.to_owned()];
-        let filters = json!({ "label": labels }).to_string();
-        let found = self.engine.get(&format!("/containers/json?all=1&filters={}", encoded(&filters))).await?;
-        Ok(found.as_array().into_iter().flatten().filter_map(listed).collect())
+    async fn containers(&self, label: &str) -> Result<Vec<Value>, EngineError> {
+        self.with_labels(&[format!("testudo.gateway={}", self.gateway()), label.to_owned()]).await
     }
 
-    async fn find(&self, id: &str) -> Result<Option<(String, Listed)>, EngineError> {
+    async fn with_labels(&self, labels: &[String]) -> Result<Vec<Value>, EngineError> {
+        let filters = json!({ "label": labels }).to_string();
+        let found = self.engine.get(&format!("/containers/json?all=1&filters={}", encoded(&filters))).await?;
+        Ok(found.as_array().cloned().unwrap_or_default())
+    }
+
+    /// The container of a place, also if a person gave it another name.
+    async fn find(&self, id: &str) -> Result<Option<Value>, EngineError> {
         Ok(self.containers(&format!("testudo.place={id}")).await?.pop())
     }
 
     async fn own(&self) -> Result<Vec<(String, Listed)>, PlaceError> {
         let own = self.containers(&format!("testudo.kind={}", self.settings.kind)).await;
-        own.map_err(|error| self.failed("to list containers", &error))
+        let own = own.map_err(|error| self.failed("to list containers", &error))?;
+        Ok(own.iter().filter_map(listed).collect())
     }
 
     /// Gives a waiting container to an owner. Docker finds a container by its old name before it takes the lock under which it
@@ -320,17 +294,24 @@ impl Launcher for Docker {
     }
 
     async fn presence(&self, id: &str) -> Presence {
-        match self.find(id).await {
-            Ok(Some((_, Listed { state: State::Ended { how }, .. }))) => Presence::Gone(how),
-            Ok(Some(_)) => Presence::There,
-            Ok(None) => Presence::Gone("the engine has no such container any more".to_owned()),
-            Err(error) => Presence::Unknown(error.to_string()),
+        let found = match timeout(LOOK, self.find(id)).await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => return Presence::Unknown(error.to_string()),
+            Err(_) => return Presence::Unknown(format!("the engine at {} does not answer", self.engine.address())),
+        };
+        let Some(container) = found else {
+            return Presence::Gone("the engine has no such container any more".to_owned());
+        };
+        match state(&container) {
+            State::Ended { how } => Presence::Gone(how),
+            _ if container["State"] == json!("paused") => Presence::Frozen("its container is paused".to_owned()),
+            _ => Presence::There,
         }
     }
 
     async fn destroy(&self, id: &str) -> Result<(), PlaceError> {
         let found = self.find(id).await.map_err(|error| self.failed("to find the container", &error))?;
-        if let Some((container, _)) = found {
+        if let Some(container) = found.as_ref().and_then(|found| found["Id"].as_str()) {
             match self.engine.delete(&format!("/containers/{container}?force=1&v=1")).await {
                 // Another replica removes it, or has removed it.
                 Err(error) if !error.is(StatusCode::NOT_FOUND) && !error.is(StatusCode::CONFLICT) => {
@@ -345,6 +326,32 @@ impl Launcher for Docker {
 
     async fn list(&self) -> Result<Vec<Listed>, PlaceError> {
         Ok(self.own().await?.into_iter().map(|(_, listed)| listed).collect())
+    }
+
+    /// Their keys are gone, so they are known by their label alone. A server without a gateway ends itself.
+    async fn clear_left_over(&self) -> Result<(), PlaceError> {
+        let found = self.with_labels(&[format!("testudo.kind={}", self.settings.kind)]).await;
+        let found = found.map_err(|error| self.failed("to list containers", &error))?;
+        for (container, one) in found.iter().filter_map(listed) {
+            let age = now().saturating_sub(one.created);
+            let is_left_over = match one.state {
+                State::Running => false,
+                // Its gateway may be at work on it.
+                State::Unstarted => age > LEFT_OVER,
+                // Its gateway may just tell its client how it ended.
+                State::Ended { .. } => age > self.settings.lease,
+            };
+            if is_left_over {
+                let removed = self.engine.delete(&format!("/containers/{container}?v=1")).await;
+                removed.map_err(|error| self.failed("to remove the container", &error))?;
+                self.state.remove(&one.id);
+            }
+        }
+        Ok(())
+    }
+
+    fn lease(&self) -> u64 {
+        self.settings.lease
     }
 
     async fn prepare(&self) -> Result<(), PlaceError> {
@@ -367,28 +374,4 @@ impl Launcher for Docker {
 fn parse_user(text: &str) -> Option<(u32, u32)> {
     let (user, group) = text.split_once(':').unwrap_or((text, text));
     Some((user.parse().ok()?, group.parse().ok()?))
-}
-
-fn container_name(owner: &str, slot: &str) -> String {
-    format!("testudo.{owner}.{slot}")
-}
-
-fn listed(container: &Value) -> Option<(String, Listed)> {
-    let name = container["Names"][0].as_str()?.trim_start_matches('/');
-    let (owner, slot) = name.strip_prefix("testudo.")?.split_once('.')?;
-    let state = match container["State"].as_str()? {
-        "created" => State::Unstarted,
-        "exited" | "dead" | "removing" | "stopped" => {
-            State::Ended { how: format!("its container {name} has ended ({})", container["Status"].as_str()?) }
-        }
-        _ => State::Running,
-    };
-    let listed = Listed {
-        id: container["Labels"]["testudo.place"].as_str()?.to_owned(),
-        owner: (owner != WARM).then(|| owner.to_owned()),
-        slot: slot.to_owned(),
-        created: container["Created"].as_u64()?,
-        state,
-    };
-    Some((container["Id"].as_str()?.to_owned(), listed))
 }

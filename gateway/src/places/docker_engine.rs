@@ -24,7 +24,7 @@ pub enum Engine {
 
 #[derive(Debug, Error)]
 pub enum EngineError {
-    #[error("the engine at {0} does not answer: {1}")]
+    #[error("the engine at {0} does not answer ({1}); is it started?")]
     Away(String, String),
     #[error("{message}")]
     Refused { status: StatusCode, message: String },

@@ -26,7 +26,10 @@ impl FromStr for Kind {
         let wrong = || KindError(text.to_owned());
         let (scheme, rest) = text.split_once(':').filter(|(_, rest)| !rest.is_empty()).ok_or_else(wrong)?;
         let rest = rest.to_owned();
+        let is_image = rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/:@".contains(&byte));
         Ok(match scheme {
+            // The image stands in the path of a request to the engine.
+            "docker" | "podman" if !is_image || rest.contains("..") => return Err(wrong()),
             "docker" => Self::Docker { image: rest },
             "podman" => Self::Podman { image: rest },
             "kubernetes" => {
@@ -78,6 +81,9 @@ mod tests {
             "kubernetes:a?b",
             "",
             "docker:",
+            "docker:py thon",
+            "docker:a?b",
+            "podman:../x",
             "python",
             "ssh:",
             "ssh:-oProxyCommand=x",

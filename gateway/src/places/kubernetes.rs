@@ -243,12 +243,16 @@ impl Launcher for Kubernetes {
         }
         let address = objects::address(&pod).map_err(io::Error::other)?;
         let stream = timeout(CONNECT, TcpStream::connect((address, PORT))).await??;
-        stream.set_nodelay(true)?;
+        super::prepare_tcp(&stream)?;
         Ok(Box::new(stream))
     }
 
     fn token(&self, id: &str) -> String {
         self.settings.pool_token.clone().unwrap_or_else(|| self.key.token_of_place(id))
+    }
+
+    fn lease(&self) -> u64 {
+        self.settings.lease
     }
 
     async fn presence(&self, id: &str) -> Presence {

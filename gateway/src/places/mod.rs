@@ -2,13 +2,17 @@
 //! the engine's own labels say which places there are, so a restarted gateway finds them again.
 
 use std::io;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
 
 mod docker;
+mod docker_containers;
 mod docker_engine;
+mod docker_settings;
 mod kind;
 mod kubernetes;
 mod kubernetes_claims;
@@ -21,7 +25,8 @@ mod ssh_scripts;
 mod state_directory;
 mod url;
 
-pub use docker::{Docker, DockerSettings};
+pub use docker::Docker;
+pub use docker_settings::DockerSettings;
 pub use kind::Kind;
 pub use kubernetes::{Kubernetes, KubernetesSettings, Reach};
 pub use program::Program;
@@ -59,6 +64,16 @@ pub trait Launcher: Send + Sync {
         Ok(())
     }
 
+    /// Removes what gateways for one client left behind when they were killed.
+    async fn clear_left_over(&self) -> Result<(), PlaceError> {
+        Ok(())
+    }
+
+    /// A place ends itself if it hears nothing for so many seconds. 0 is never, or not ours to know.
+    fn lease(&self) -> u64 {
+        0
+    }
+
     /// Whether each place belongs to one owner. Otherwise only protocol sessions keep owners apart.
     fn is_private(&self) -> bool {
         true
@@ -80,6 +95,8 @@ pub struct Order {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Presence {
     There,
+    /// It is there and stands still, and how.
+    Frozen(String),
     /// The engine says that it has ended, or does not know it.
     Gone(String),
     /// Nobody can tell now, because the engine or the host does not answer.
@@ -121,6 +138,19 @@ impl PlaceError {
         Self::Failed(format!("{what}: {cause}"))
     }
 }
+
+/// Without this nobody notices that a router on the way has forgotten a connection: a call would wait on it forever, while
+/// its place answers on every other one.
+fn prepare_tcp(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    rustix::net::sockopt::set_socket_keepalive(stream, true)?;
+    rustix::net::sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
+    rustix::net::sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE)?;
+    rustix::net::sockopt::set_tcp_keepcnt(stream, 3)?;
+    Ok(())
+}
+
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 pub fn now() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |passed| passed.as_secs())

@@ -200,6 +200,10 @@ impl Launcher for Ssh {
         Ok(found.lines().filter_map(|line| self.listed(line)).collect())
     }
 
+    fn lease(&self) -> u64 {
+        self.settings.lease
+    }
+
     /// In the state directory of the host's user.
     fn shares_records(&self) -> bool {
         true

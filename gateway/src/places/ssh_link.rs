@@ -4,6 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
@@ -11,18 +12,19 @@ use tokio::process::{Child, Command};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+#[derive(Clone)]
 pub struct SshLink {
     host: String,
     control: PathBuf,
     options: Vec<String>,
-    master: Mutex<Option<Child>>,
+    master: Arc<Mutex<Option<Child>>>,
 }
 
 const CONNECT: Duration = Duration::from_secs(30);
 
 impl SshLink {
     pub fn new(host: String, control: PathBuf, options: Vec<String>) -> Self {
-        Self { host, control, options, master: Mutex::new(None) }
+        Self { host, control, options, master: Arc::default() }
     }
 
     pub fn control(&self) -> &Path {
@@ -35,8 +37,14 @@ impl SshLink {
         command
     }
 
-    /// Makes sure that the connection is there.
+    /// Makes sure that the connection is there. A caller may stop waiting for it; it is made all the same. Otherwise a host
+    /// that takes longer than its callers wait would never be reached again.
     pub async fn connect(&self) -> io::Result<()> {
+        let link = self.clone();
+        tokio::spawn(async move { link.start_master().await }).await.map_err(io::Error::other)?
+    }
+
+    async fn start_master(&self) -> io::Result<()> {
         let mut master = self.master.lock().await;
         if let Some(running) = master.as_mut()
             && running.try_wait()?.is_none()
@@ -69,7 +77,10 @@ impl SshLink {
             if started.try_wait()?.is_some() || begin.elapsed() > CONNECT {
                 let output = started.wait_with_output().await?;
                 let text = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                return Err(io::Error::new(io::ErrorKind::HostUnreachable, format!("ssh {}: {text}", self.host)));
+                return Err(io::Error::new(
+                    io::ErrorKind::HostUnreachable,
+                    format!("{text}; `ssh {}` has to work without a question", self.host),
+                ));
             }
             sleep(Duration::from_millis(20)).await;
         }

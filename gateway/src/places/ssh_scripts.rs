@@ -11,14 +11,16 @@ test "${got%% *}" = "$HASH" || { rm -f "$HASH.$$"; echo "the copy is damaged" >&
 chmod 700 "$HASH.$$"; mv -f "$HASH.$$" "$HASH""#;
 
 /// The token comes on stdin, so that it is on no command line. The server has a session of its own and survives the
-/// connection, so it must not take itself for a part of it.
+/// connection, so it must not take itself for a part of it. What killed gateways left behind a day ago is removed.
 pub const START: &str = r#"set -e; umask 077; unset SSH_CLIENT SSH_CONNECTION SSH_TTY; d="$HOME/.cache/testudo/places/$ID"; mkdir -p "${d%/*}"; mkdir "$d"
 cat > "$d/token"; printf '%s\n' "$OWNER $SLOT" > "$d/owner"; cd "$DIRECTORY"
 setsid sh -c 'd=$1; shift; echo $$ > "$d/pid"; exec "$@"' sh "$d" "$HOME/.cache/testudo/bin/$HASH" \
     --transport http --listen "unix:$d/socket" --token-file "$d/token" "$@" > "$d/log" 2>&1 < /dev/null &
 i=0; while ! test -S "$d/socket"; do i=$((i+1))
 if test $i -gt 600 || { test -s "$d/pid" && ! kill -0 "$(cat "$d/pid")" 2>/dev/null; }; then
-tail -n 20 "$d/log" >&2; rm -rf "$d"; exit 1; fi; sleep 0.05; done"#;
+tail -n 20 "$d/log" >&2; rm -rf "$d"; exit 1; fi; sleep 0.05; done
+for old in $(find "${d%/*}" -mindepth 1 -maxdepth 1 -mtime +0 2>/dev/null); do
+test -s "$old/pid" && kill -0 "$(cat "$old/pid")" 2>/dev/null || rm -rf "$old"; done"#;
 
 /// One line per place: id, state, when it was made, owner, slot.
 pub const LIST: &str = r#"cd "$HOME/.cache/testudo/places" 2>/dev/null || exit 0

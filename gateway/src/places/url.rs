@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use hyper::Uri;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
-use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence};
+use super::{ByteStream, Launcher, Listed, Order, PlaceError, Presence, prepare_tcp};
 use crate::tls::Tls;
 
 pub struct UrlSettings {
@@ -31,6 +31,10 @@ struct Server {
 }
 
 const LOOK: Duration = Duration::from_secs(2);
+/// A proxy before a server refuses connections for a moment when it restarts, and the server lives on. A machine that refuses
+/// them all the time has no server.
+const REFUSES: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(200);
 
 impl Url {
     pub fn new(settings: UrlSettings) -> Result<Self, PlaceError> {
@@ -66,7 +70,7 @@ impl Server {
 
     async fn connect(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await?;
-        stream.set_nodelay(true)?;
+        prepare_tcp(&stream)?;
         Ok(stream)
     }
 }
@@ -91,7 +95,8 @@ impl Launcher for Url {
                 Err(_) => "no answer".clone_into(&mut failed),
             }
         }
-        Err(PlaceError::failed(&self.name(), failed))
+        let hint = "is a testudo started there, with --transport http?";
+        Err(PlaceError::Failed(format!("no server takes connections: {failed}; {hint}")))
     }
 
     async fn reach(&self, id: &str) -> io::Result<Box<dyn ByteStream>> {
@@ -104,19 +109,28 @@ impl Launcher for Url {
         self.token.clone()
     }
 
-    /// Nobody can say of a server elsewhere that it has ended, unless its machine refuses the connection.
+    /// Nobody can say of a server elsewhere that it has ended, unless its machine goes on refusing connections.
     async fn presence(&self, id: &str) -> Presence {
         let server = match self.server(id) {
             Ok(server) => server,
             Err(error) => return Presence::Gone(error.to_string()),
         };
-        match timeout(LOOK, server.connect()).await {
-            Ok(Ok(_)) => Presence::There,
-            Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {
-                Presence::Gone("its machine refuses the connection, so no server runs there now".to_owned())
+        let begin = Instant::now();
+        loop {
+            match timeout(LOOK, server.connect()).await {
+                Ok(Ok(_)) => return Presence::There,
+                Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionRefused => {}
+                Ok(Err(error)) => return Presence::Unknown(error.to_string()),
+                Err(_) => return Presence::Unknown("its machine does not answer".to_owned()),
             }
-            Ok(Err(error)) => Presence::Unknown(error.to_string()),
-            Err(_) => Presence::Unknown("its machine does not answer".to_owned()),
+            if begin.elapsed() > REFUSES {
+                let how = format!(
+                    "its machine has refused connections for {} s, so no server runs there now",
+                    REFUSES.as_secs()
+                );
+                return Presence::Gone(how);
+            }
+            sleep(PAUSE).await;
         }
     }
 

@@ -1,17 +1,19 @@
 //! Whether a place may be made now. Counts come from the engine, so replicas see each other's places; what this replica is
 //! making at the moment is added.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use super::seats::Seats;
 use super::settings::Limits;
 use crate::places::{Launcher, Listed, PlaceError, State};
 
 pub struct Admission {
     limits: Limits,
+    seats: Option<Seats>,
     state: Mutex<Ledger>,
 }
 
@@ -23,6 +25,8 @@ struct Ledger {
     making: HashMap<String, usize>,
     /// As the engine said last, and those that this replica has made since.
     made: HashMap<String, String>,
+    /// Places that ended since the engine was asked last. Its answer may be older.
+    ended: HashSet<String>,
 }
 
 #[derive(Debug, Error)]
@@ -42,10 +46,16 @@ pub struct Reservation {
 const SOON: Duration = Duration::from_secs(5);
 
 impl Admission {
-    pub fn new(limits: Limits) -> Arc<Self> {
+    pub fn new(limits: Limits, seats: Option<Seats>) -> Arc<Self> {
         let allowance = limits.creates_per_second.max(1.0);
-        let ledger = Ledger { allowance, refilled: Instant::now(), making: HashMap::new(), made: HashMap::new() };
-        Arc::new(Self { limits, state: Mutex::new(ledger) })
+        let ledger = Ledger {
+            allowance,
+            refilled: Instant::now(),
+            making: HashMap::new(),
+            made: HashMap::new(),
+            ended: HashSet::new(),
+        };
+        Arc::new(Self { limits, seats, state: Mutex::new(ledger) })
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -75,19 +85,35 @@ impl Admission {
         Ok(Reservation { admission: self.clone(), owner: owner.to_owned() })
     }
 
+    /// The engine is about to be asked.
+    pub fn will_refresh(&self) {
+        self.ledger().ended.clear();
+    }
+
     /// What the engine says. `all` are the places of all kinds.
     pub fn refresh(&self, all: &[Listed]) {
         let living = all.iter().filter(|one| !matches!(one.state, State::Ended { .. }));
+        let mut ledger = self.ledger();
+        let living = living.filter(|one| !ledger.ended.contains(&one.id));
         let made = living.filter_map(|one| Some((one.id.clone(), one.owner.clone()?))).collect();
-        self.ledger().made = made;
+        ledger.made = made;
+        if let Some(seats) = &self.seats {
+            seats.sweep(|id| ledger.made.contains_key(id));
+        }
     }
 
     pub fn forget(&self, id: &str) {
-        self.ledger().made.remove(id);
+        let mut ledger = self.ledger();
+        ledger.made.remove(id);
+        ledger.ended.insert(id.to_owned());
+        drop(ledger);
+        if let Some(seats) = &self.seats {
+            seats.leave(id);
+        }
     }
 
     /// Another replica may have made places at the same moment. Those that came first stay: every replica sorts the same
-    /// list in the same way, so the limit holds for all of them together.
+    /// list in the same way, so the limit holds for all of them together. On one machine, seats make it exact.
     pub async fn confirm(&self, launcher: &dyn Launcher, id: &str, owner: &str) -> Result<(), AdmitError> {
         self.ledger().made.insert(id.to_owned(), owner.to_owned());
         let mut all = launcher.list().await?;
@@ -96,12 +122,23 @@ impl Admission {
         let own = all.iter().filter(|one| one.owner.as_deref() == Some(owner)).position(|one| one.id == id);
         let total = all.iter().position(|one| one.id == id);
         let fits = own.is_none_or(|at| at < self.limits.per_owner) && total.is_none_or(|at| at < self.limits.total);
-        if fits {
+        if fits && self.take_seat(id, owner).await? {
             return Ok(());
         }
         self.forget(id);
         launcher.destroy(id).await?;
         Err(AdmitError::Refused(full("another gateway made the last place at the same moment")))
+    }
+}
+
+impl Admission {
+    async fn take_seat(&self, id: &str, owner: &str) -> Result<bool, PlaceError> {
+        let Some(seats) = self.seats.clone() else { return Ok(true) };
+        let (id, owner, limits) = (id.to_owned(), owner.to_owned(), self.limits.clone());
+        // Another replica may have its turn.
+        let taken = tokio::task::spawn_blocking(move || seats.take(&id, &owner, &limits)).await;
+        let taken = taken.map_err(std::io::Error::other).flatten();
+        taken.map_err(|error| PlaceError::failed("failed to look whether there is a place left", error))
     }
 }
 
@@ -134,7 +171,7 @@ mod tests {
     use super::*;
 
     fn admission(total: usize, per_owner: usize, creates_per_second: f64) -> Arc<Admission> {
-        Admission::new(Limits { total, per_owner, creates_per_second, ..Limits::default() })
+        Admission::new(Limits { total, per_owner, creates_per_second, ..Limits::default() }, None)
     }
 
     #[test]
@@ -147,6 +184,25 @@ mod tests {
         assert!(admission.reserve("c").is_err(), "all three are taken");
         drop(second);
         assert!(admission.reserve("a").is_ok(), "a place that was not made in the end is free again");
+    }
+
+    #[test]
+    fn a_place_that_ends_while_the_engine_is_asked_is_free_at_once() {
+        let admission = admission(1, 1, 1000.0);
+        let listed = |id: &str| Listed {
+            id: id.to_owned(),
+            owner: Some("a".to_owned()),
+            slot: String::new(),
+            created: 0,
+            state: State::Running,
+        };
+        admission.will_refresh();
+        admission.forget("p");
+        admission.refresh(&[listed("p")]);
+        assert!(admission.reserve("a").is_ok());
+        admission.will_refresh();
+        admission.refresh(&[listed("p")]);
+        assert!(admission.reserve("a").is_err(), "the engine still has it");
     }
 
     #[test]

@@ -115,13 +115,13 @@ pub async fn listen(
     let answer =
         answer.map_err(|error| answers::refusal(StatusCode::BAD_GATEWAY, &format!("{}: {error}", link.name())))?;
     let (status, kind) = (answer.head.status, answer.head.headers.get("content-type").cloned());
-    let body = stream::unfold((answer, closing), |(mut answer, mut closing)| async move {
+    let body = stream::unfold((answer, closing, link.hold()), |(mut answer, mut closing, hold)| async move {
         let chunk = tokio::select! {
             chunk = answer.chunk() => chunk.ok()??,
             // No call waits for this stream. The client opens it again at another replica.
             _ = closing.wait_for(|closing| *closing) => return None,
         };
-        Some((Ok::<_, Infallible>(Frame::data(chunk)), (answer, closing)))
+        Some((Ok::<_, Infallible>(Frame::data(chunk)), (answer, closing, hold)))
     });
     let mut response = Response::new(StreamBody::new(body).boxed_unsync());
     *response.status_mut() = status;

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::admission::{Admission, AdmitError};
 use super::owners::Owners;
+use super::seats::Seats;
 use super::settings::{Limits, Settings};
 use crate::key::{Key, random_id};
 use crate::link::Link;
@@ -79,16 +80,24 @@ impl Drop for NewPlace {
 impl Gateway {
     pub fn new(settings: &Settings, closing: watch::Receiver<bool>) -> anyhow::Result<Self> {
         let key = Key::load(&settings.key_file)?;
-        let kinds = settings.place.iter().map(|place| {
+        let kinds = settings.place.iter().map(|place| -> anyhow::Result<_> {
             let launcher = settings.launcher(place, &key)?;
             Ok(Arc::new(PlaceKind { name: place.name.clone(), launcher, owners: place.owners.clone() }))
         });
+        let kinds = kinds.collect::<anyhow::Result<Vec<_>>>()?;
+        let owners = Owners::read(&settings.token_file)?;
+        for place in &settings.place {
+            for owner in place.owners.iter().flatten().filter(|owner| !owners.has(owner)) {
+                tracing::warn!("the place {} is for {owner}, who has no token", place.name);
+            }
+        }
         Ok(Self {
-            owners: Owners::read(&settings.token_file)?,
+            owners,
             limits: settings.limits.clone(),
             origins: settings.allowed_origins.clone(),
-            kinds: kinds.collect::<anyhow::Result<_>>()?,
-            admission: Admission::new(settings.limits.clone()),
+            // Launchers that need the directory have made it.
+            admission: Admission::new(settings.limits.clone(), Seats::open(&settings.directory)),
+            kinds,
             closing,
             links: Mutex::default(),
             slots: Mutex::default(),
@@ -131,10 +140,11 @@ impl Gateway {
             let is_private = kind.launcher.is_private();
             let _reservation = is_private.then(|| gateway.admission.reserve(&owner)).transpose()?;
             let id = kind.launcher.make(&Order { owner: owner.clone(), slot }).await?;
+            let place = NewPlace { link: gateway.link(&kind, &id), kind, gateway, is_kept: false };
             if is_private {
-                gateway.admission.confirm(&*kind.launcher, &id, &owner).await?;
+                place.gateway.admission.confirm(&*place.kind.launcher, &id, &owner).await?;
             }
-            Ok(NewPlace { link: gateway.link(&kind, &id), kind, gateway, is_kept: false })
+            Ok(place)
         });
         making.await.unwrap_or_else(|error| Err(PlaceError::Failed(error.to_string()).into()))
     }
@@ -188,7 +198,12 @@ impl Gateway {
     /// Ends a place whose client has said that it is done.
     pub async fn end(&self, kind: &PlaceKind, id: &str) -> Result<(), PlaceError> {
         self.forget(kind, id);
-        kind.launcher.destroy(id).await
+        let ended = kind.launcher.destroy(id).await;
+        // Whoever listed the engine's places meanwhile has counted this one.
+        if ended.is_ok() {
+            self.admission.forget(id);
+        }
+        ended
     }
 
     fn forget(&self, kind: &PlaceKind, id: &str) {
@@ -213,6 +228,7 @@ impl Gateway {
     /// advance. Every replica does this; to remove a place twice does no harm.
     pub async fn tend(&self, now: u64) {
         let (mut all, mut complete) = (Vec::new(), true);
+        self.admission.will_refresh();
         for kind in &self.kinds {
             match kind.launcher.list().await {
                 Ok(found) => {

@@ -8,6 +8,7 @@ mod forward;
 mod gateway;
 mod owners;
 mod route;
+mod seats;
 mod settings;
 
 use std::convert::Infallible;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 use sha2::{Digest, Sha256};
 
 /// Hashes are compared instead of tokens: how long it takes says nothing about the token.
@@ -10,7 +10,12 @@ pub struct Owners(Vec<(String, [u8; 32])>);
 
 impl Owners {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!(
+                "failed to read the tokens of clients (token_file, one `OWNER TOKEN` per line) in {}",
+                path.display()
+            )
+        })?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let owners = lines
             .map(|line| {
@@ -19,8 +24,18 @@ impl Owners {
             })
             .collect::<anyhow::Result<Vec<_>>>()
             .with_context(|| format!("in {}", path.display()))?;
-        ensure!(!owners.is_empty(), "{} has no token", path.display());
+        ensure!(!owners.is_empty(), "{} has no token; write one line `OWNER TOKEN` for each client", path.display());
+        for (at, (name, token)) in owners.iter().enumerate() {
+            let same = owners[..at].iter().find(|(_, other)| other == token);
+            if let Some((other, _)) = same {
+                bail!("{} gives {other} and {name} the same token, so nobody can tell them apart", path.display());
+            }
+        }
         Ok(Self(owners))
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(owner, _)| owner == name)
     }
 
     pub fn of(&self, authorization: Option<&str>) -> Option<&str> {

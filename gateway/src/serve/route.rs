@@ -18,7 +18,7 @@ use crate::handle::Handle;
 use crate::key::random_id;
 use crate::link::{Headers, Link};
 use crate::message::{self, Envelope};
-use crate::places::now;
+use crate::places::{PlaceError, now};
 
 const FIRST_WITHOUT_SESSIONS: &str = "2026-07-28";
 /// A message has to arrive in this time.
@@ -162,8 +162,13 @@ impl Visit<'_> {
             let status = told.ok().and_then(Result::ok).map_or(StatusCode::BAD_GATEWAY, |answer| answer.head.status);
             return Ok(answers::empty(status));
         }
-        let _ = link.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
-        let ended = self.gateway.end(self.kind, &link.id).await;
+        let (gateway, kind, place) = (self.gateway.clone(), self.kind.clone(), link.clone());
+        // A client that has said goodbye may hang up. Its place has to end all the same.
+        let ending = tokio::spawn(async move {
+            let _ = place.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
+            gateway.end(&kind, &place.id).await
+        });
+        let ended = ending.await.unwrap_or_else(|error| Err(PlaceError::Failed(error.to_string())));
         ended.map_err(|error| {
             let reason = format!("the place {} may still be there: {error}", link.name());
             answers::refusal(StatusCode::BAD_GATEWAY, &reason)
@@ -206,7 +211,7 @@ impl Visit<'_> {
                 place: link.id.clone(),
                 owner: self.owner.to_owned(),
                 session: inner.to_owned(),
-                expires: now() + self.gateway.limits.session,
+                expires: now().saturating_add(self.gateway.limits.session),
             };
             handle.seal(&self.gateway.key)
         };

@@ -78,6 +78,20 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    fn check(&self) -> anyhow::Result<()> {
+        let rate = self.creates_per_second;
+        ensure!(
+            rate.is_finite() && rate > 0.0,
+            "creates_per_second = {rate} would never allow a place; use more than 0"
+        );
+        for (name, value) in [("total", self.total), ("per_owner", self.per_owner), ("connections", self.connections)] {
+            ensure!(value > 0, "{name} = 0 would let nobody in; use at least 1");
+        }
+        Ok(())
+    }
+}
+
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceSettings {
@@ -151,13 +165,18 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<String>
 
 impl Settings {
     pub fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let text = std::fs::read_to_string(path).with_context(|| {
+            format!("failed to read the places file {} (docs/gateway.md shows one)", path.display())
+        })?;
         let settings: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
         ensure!(!settings.place.is_empty(), "{} names no place", path.display());
         for place in &settings.place {
             let is_plain = place.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
             ensure!(is_plain && !place.name.is_empty(), "the name {:?} may have letters, digits, - and _", place.name);
+            let same = settings.place.iter().filter(|other| other.name == place.name).count();
+            ensure!(same == 1, "{} names {same} places {:?}; give each a name of its own", path.display(), place.name);
         }
+        settings.limits.check().with_context(|| format!("in {}", path.display()))?;
         Ok(settings)
     }
 

@@ -66,6 +66,24 @@ fn two_gateways_that_get_one_call_at_once_run_it_once() {
 }
 
 #[test]
+fn the_id_of_a_call_may_stand_in_a_header() {
+    let world = World::new();
+    let server = world.server("project");
+    let gateways = [world.gateway(&[&server], ""), world.gateway(&[&server], "")];
+    let mut client = gateways[0].client("alice-token");
+    let call = |number: u64| {
+        json!({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {
+            "name": "bash", "arguments": {"command": "echo run >> runs; echo $RANDOM$RANDOM$RANDOM"}}})
+    };
+    let first = client.post(&call(50), &[("testudo-call-id", ID)]).unwrap();
+    client.address.clone_from(&gateways[1].address);
+    let second = client.post(&call(51), &[("testudo-call-id", ID)]).unwrap();
+    assert_eq!(first.text(), second.text(), "the record");
+    assert_eq!(second.message()["result"]["_meta"]["testudo/outcome"], "finished");
+    assert_eq!(world.read("project/runs"), "run\n", "it ran once");
+}
+
+#[test]
 fn owners_who_share_a_place_do_not_see_each_others_records() {
     let world = World::new();
     let server = world.server("project");

@@ -3,6 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
+use crate::http_client::Client;
+use crate::world::Program;
+
 #[derive(Clone)]
 pub enum Reply {
     /// A whole answer, in good order.
@@ -37,6 +40,14 @@ pub fn welcome(request: &str) -> Option<Reply> {
         return None;
     };
     Some(Reply::Json(text.to_owned()))
+}
+
+/// A client whose session has begun at such a place.
+pub fn client_of(gateway: &Program) -> Client {
+    let mut client = Client::new(&gateway.address, "alice-token");
+    let reply = client.initialize();
+    client.session = reply.header("mcp-session-id").map(str::to_owned);
+    client
 }
 
 fn serve(mut stream: TcpStream, answer: &impl Fn(&str) -> Reply) {

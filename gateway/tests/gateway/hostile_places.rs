@@ -4,18 +4,9 @@ use std::io::Read;
 
 use serde_json::json;
 
-use crate::fake_place::{Reply, fake_place, welcome};
-use crate::http_client::Client;
+use crate::fake_place::{Reply, client_of, fake_place, welcome};
 use crate::stdio_client::StdioClient;
-use crate::world::{Program, World};
-
-/// A client whose place answers every call like this.
-fn client_of(gateway: &Program) -> Client {
-    let mut client = Client::new(&gateway.address, "alice-token");
-    let reply = client.initialize();
-    client.session = reply.header("mcp-session-id").map(str::to_owned);
-    client
-}
+use crate::world::World;
 
 fn place(to_calls: Reply) -> String {
     fake_place(move |request| welcome(request).unwrap_or_else(|| to_calls.clone()))

@@ -11,6 +11,7 @@ mod kubernetes;
 mod one_client;
 mod refusals;
 mod sessions;
+mod slow_places;
 mod stdio_client;
 mod tls;
 mod world;

@@ -63,6 +63,29 @@ fn a_session_that_was_deleted_is_gone_at_every_gateway() {
 }
 
 #[test]
+fn a_gateway_does_not_wait_longer_for_calls_than_it_may_and_another_one_has_the_result() {
+    let world = World::new();
+    let server = world.server("project");
+    let mut gateway = world.gateway(&[&server], "drain = 1");
+    let other = world.gateway(&[&server], "");
+    let mut client = gateway.client("alice-token");
+    let release = world.path("release").display().to_string();
+    let command = format!("echo run >> begun; while ! test -e {release}; do sleep 0.05; done; echo all of it");
+    let (mut sender, sent) = (client.clone(), command.clone());
+    let call = std::thread::spawn(move || sender.call_with_id("0011223344556677", &sent));
+    until("the call", || world.path("project/begun").exists().then_some(()));
+    gateway.signal("-TERM");
+    assert_eq!(gateway.wait(), 0);
+    assert!(call.join().unwrap().is_err(), "the client saw that the connection broke");
+    world.write("release", "");
+    client.address.clone_from(&other.address);
+    client.next = 100;
+    let answer = client.call_with_id("0011223344556677", &command).unwrap();
+    assert!(answer.text().contains("all of it"), "{answer:?}");
+    assert_eq!(world.read("project/begun"), "run\n", "it ran once");
+}
+
+#[test]
 fn a_gateway_that_is_asked_to_end_lets_calls_finish() {
     let world = World::new();
     let server = world.server("project");
