@@ -233,12 +233,11 @@ mod tests {
         let block = vec![b'x'; BUFFER];
         let (mut sent, mut refusals) = (0, 0);
         while refusals < FULL {
-            match host.try_write(&block) {
-                Ok(length) => (sent, refusals) = (sent + length, 0),
-                Err(_) => {
-                    refusals += 1;
-                    tokio::task::yield_now().await;
-                }
+            if let Ok(length) = host.try_write(&block) {
+                (sent, refusals) = (sent + length, 0);
+            } else {
+                refusals += 1;
+                tokio::task::yield_now().await;
             }
         }
         assert!(sent as u64 > MUCH, "{sent}");

@@ -28,7 +28,7 @@ pub struct Docker {
 /// Inside the container.
 const PROGRAM: &str = "/.testudo/testudo";
 const DIRECTORY: &str = "/.testudo/run";
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 /// An engine that does not say in this time whether a container is there does not answer.
 const LOOK: Duration = Duration::from_secs(2);
 /// A directory without a container is left over from a gateway that died, unless its container is being made now.
