@@ -62,8 +62,35 @@ impl Admission {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn reserve(self: &Arc<Self>, owner: &str) -> Result<Reservation, Refused> {
+    /// Nobody is refused for what the engine said a while ago: another replica may have removed places since. `ask_engine` counts
+    /// again, which counts as the one creation that the rate then has to allow.
+    pub async fn admit(self: &Arc<Self>, owner: &str, ask_engine: impl AsyncFnOnce()) -> Result<Reservation, Refused> {
+        let asks = {
+            let mut ledger = self.ledger();
+            self.has_room(&ledger, owner).is_err() && self.spend(&mut ledger).is_ok()
+        };
+        if !asks {
+            return self.reserve(owner);
+        }
+        ask_engine().await;
         let mut ledger = self.ledger();
+        self.has_room(&ledger, owner)?;
+        Ok(self.reserved(&mut ledger, owner))
+    }
+
+    fn reserve(self: &Arc<Self>, owner: &str) -> Result<Reservation, Refused> {
+        let mut ledger = self.ledger();
+        self.has_room(&ledger, owner)?;
+        self.spend(&mut ledger)?;
+        Ok(self.reserved(&mut ledger, owner))
+    }
+
+    fn reserved(self: &Arc<Self>, ledger: &mut Ledger, owner: &str) -> Reservation {
+        *ledger.making.entry(owner.to_owned()).or_default() += 1;
+        Reservation { admission: self.clone(), owner: owner.to_owned() }
+    }
+
+    fn has_room(&self, ledger: &Ledger, owner: &str) -> Result<(), Refused> {
         let of_owner = ledger.made.values().filter(|one| *one == owner).count();
         let making = ledger.making.get(owner).copied().unwrap_or(0);
         if of_owner + making >= self.limits.per_owner {
@@ -72,6 +99,10 @@ impl Admission {
         if ledger.made.len() + ledger.making.values().sum::<usize>() >= self.limits.total {
             return Err(full("all places are taken"));
         }
+        Ok(())
+    }
+
+    fn spend(&self, ledger: &mut Ledger) -> Result<(), Refused> {
         let passed = ledger.refilled.elapsed().as_secs_f64();
         let rate = self.limits.creates_per_second;
         ledger.allowance = (ledger.allowance + passed * rate).min(rate.max(1.0));
@@ -81,8 +112,7 @@ impl Admission {
             return Err(Refused { reason: format!("more than {rate} places a second were asked for"), retry_after });
         }
         ledger.allowance -= 1.0;
-        *ledger.making.entry(owner.to_owned()).or_default() += 1;
-        Ok(Reservation { admission: self.clone(), owner: owner.to_owned() })
+        Ok(())
     }
 
     /// The engine is about to be asked.
@@ -174,6 +204,16 @@ mod tests {
         Admission::new(Limits { total, per_owner, creates_per_second, ..Limits::default() }, None)
     }
 
+    fn listed(id: &str) -> Listed {
+        Listed {
+            id: id.to_owned(),
+            owner: Some("a".to_owned()),
+            slot: String::new(),
+            created: 0,
+            state: State::Running,
+        }
+    }
+
     #[test]
     fn an_owner_gets_as_many_as_one_may_have_and_the_rest_is_for_others() {
         let admission = admission(3, 2, 1000.0);
@@ -186,16 +226,20 @@ mod tests {
         assert!(admission.reserve("a").is_ok(), "a place that was not made in the end is free again");
     }
 
+    #[tokio::test]
+    async fn nobody_is_refused_for_an_old_count() {
+        let admission = admission(1, 1, 1.0);
+        admission.refresh(&[listed("p")]);
+        let first = admission.admit("b", async || admission.refresh(&[])).await.unwrap();
+        drop(first);
+        admission.refresh(&[listed("p")]);
+        let asked = async || panic!("the engine is asked more often than places may be made");
+        assert!(admission.admit("b", asked).await.is_err());
+    }
+
     #[test]
     fn a_place_that_ends_while_the_engine_is_asked_is_free_at_once() {
         let admission = admission(1, 1, 1000.0);
-        let listed = |id: &str| Listed {
-            id: id.to_owned(),
-            owner: Some("a".to_owned()),
-            slot: String::new(),
-            created: 0,
-            state: State::Running,
-        };
         admission.will_refresh();
         admission.forget("p");
         admission.refresh(&[listed("p")]);

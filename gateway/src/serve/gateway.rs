@@ -21,6 +21,8 @@ pub struct Gateway {
     pub origins: Vec<String>,
     pub kinds: Vec<Arc<PlaceKind>>,
     admission: Arc<Admission>,
+    /// When the last count of all places began.
+    counted: tokio::sync::Mutex<Option<Instant>>,
     /// Becomes true when this replica ends.
     pub closing: watch::Receiver<bool>,
     /// Only to use connections again: every entry can be made anew from a handle.
@@ -97,6 +99,7 @@ impl Gateway {
             origins: settings.allowed_origins.clone(),
             // Launchers that need the directory have made it.
             admission: Admission::new(settings.limits.clone(), Seats::open(&settings.directory)),
+            counted: tokio::sync::Mutex::default(),
             kinds,
             closing,
             links: Mutex::default(),
@@ -138,7 +141,11 @@ impl Gateway {
         let (gateway, kind) = (self.clone(), kind.clone());
         let making = tokio::spawn(async move {
             let is_private = kind.launcher.is_private();
-            let _reservation = is_private.then(|| gateway.admission.reserve(&owner)).transpose()?;
+            let _reservation = if is_private {
+                Some(gateway.admission.admit(&owner, async || gateway.count().await).await?)
+            } else {
+                None
+            };
             let id = kind.launcher.make(&Order { owner: owner.clone(), slot }).await?;
             let place = NewPlace { link: gateway.link(&kind, &id), kind, gateway, is_kept: false };
             if is_private {
@@ -227,27 +234,38 @@ impl Gateway {
     /// Looks after the places of all kinds: counts them, removes what has ended or was left half made, and makes places in
     /// advance. Every replica does this; to remove a place twice does no harm.
     pub async fn tend(&self, now: u64) {
-        let (mut all, mut complete) = (Vec::new(), true);
-        self.admission.will_refresh();
         for kind in &self.kinds {
             match kind.launcher.list().await {
                 Ok(found) => {
                     self.reap(kind, &found, now).await;
                     self.forget_others(kind, &found);
-                    all.extend(found);
                 }
-                Err(error) => {
-                    complete = false;
-                    tracing::warn!("{error}");
-                }
+                Err(error) => tracing::warn!("{error}"),
             }
             if let Err(error) = kind.launcher.prepare().await {
                 tracing::warn!("{error}");
             }
         }
-        if complete {
-            self.admission.refresh(&all);
+        self.count().await;
+    }
+
+    /// Asks the engines how many places there are. Of several that ask at the same time, one does it for all.
+    async fn count(&self) {
+        let asked = Instant::now();
+        let mut begun = self.counted.lock().await;
+        if begun.is_some_and(|begun| begun > asked) {
+            return;
         }
+        *begun = Some(Instant::now());
+        self.admission.will_refresh();
+        let mut all = Vec::new();
+        for kind in &self.kinds {
+            match kind.launcher.list().await {
+                Ok(found) => all.extend(found),
+                Err(error) => return tracing::warn!("{error}"),
+            }
+        }
+        self.admission.refresh(&all);
     }
 
     async fn reap(&self, kind: &PlaceKind, found: &[Listed], now: u64) {
