@@ -37,7 +37,8 @@ impl Default for StartOptions {
 pub struct Client {
     child: Child,
     input: Arc<Mutex<Option<ChildStdin>>>,
-    waiting: Arc<Mutex<HashMap<u64, Sender<Value>>>>,
+    /// `None` once the server says nothing more.
+    waiting: Arc<Mutex<Option<HashMap<u64, Sender<Value>>>>>,
     notifications: Arc<Mutex<Vec<Value>>>,
     log: Arc<Mutex<String>>,
     options: StartOptions,
@@ -72,7 +73,7 @@ impl Client {
     fn start_server(mut command: Command, options: StartOptions) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let input = Arc::new(Mutex::new(child.stdin.take()));
-        let waiting = Arc::new(Mutex::new(HashMap::new()));
+        let waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let notifications = Arc::new(Mutex::new(Vec::new()));
         let log = Arc::new(Mutex::new(String::new()));
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -155,7 +156,7 @@ impl Client {
             meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "test", "version": "1"});
         }
         let (sender, answer) = channel();
-        self.waiting.lock().unwrap().insert(id, sender);
+        self.waiting.lock().unwrap().as_mut().map(|waiting| waiting.insert(id, sender));
         self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         Pending { id, answer }
     }
@@ -230,7 +231,7 @@ impl Pending {
 
 fn read(
     output: impl BufRead,
-    waiting: &Mutex<HashMap<u64, Sender<Value>>>,
+    waiting: &Mutex<Option<HashMap<u64, Sender<Value>>>>,
     notifications: &Mutex<Vec<Value>>,
     input: &Mutex<Option<ChildStdin>>,
     answers: &Answers,
@@ -248,7 +249,7 @@ fn read(
             }
             (Some(_), None) => notifications.lock().unwrap().push(message),
             (None, Some(id)) => {
-                let sender = id.as_u64().and_then(|id| waiting.lock().unwrap().remove(&id));
+                let sender = id.as_u64().and_then(|id| waiting.lock().unwrap().as_mut()?.remove(&id));
                 if let Some(sender) = sender {
                     let _ = sender.send(message);
                 }
@@ -256,6 +257,6 @@ fn read(
             (None, None) => {}
         }
     }
-    // A dropped sender ends the wait of its request at once: no answer will come.
-    waiting.lock().unwrap().clear();
+    // A dropped sender ends the wait of its request at once: no answer will come, also to one that is sent after this.
+    waiting.lock().unwrap().take();
 }
