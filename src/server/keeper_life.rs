@@ -117,7 +117,8 @@ impl KeeperLife {
             proxies.serve(&keeper, listener, grants);
         }
         keeper.count_in(self.profiles.totals());
-        if grants.is_empty() && self.proxies.is_none() {
+        // Where sessions share the host's network, each has a proxy at another port, so no keeper fits the next one.
+        if grants.is_empty() && (self.proxies.is_none() || self.level() == Level::Full) {
             self.prepare_next(project.to_owned(), scope.to_owned());
         }
         Ok(keeper)
