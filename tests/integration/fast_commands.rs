@@ -95,3 +95,17 @@ fn sessions_that_find_a_keeper_ready_are_apart_and_see_no_new_secret() {
         }
     });
 }
+
+/// Each proxy answers for the session that has taken the keeper.
+#[test]
+fn sessions_with_a_network_of_their_own_that_find_a_keeper_ready_have_their_own_proxy() {
+    everywhere("", &["--allow-host", "example.test"], |inside| {
+        for session in 0..6 {
+            let host = format!("h{session}.test");
+            let arguments = json!({"command": format!("curl -sS http://{host}/"), "session": format!("s{session}")});
+            let shown = inside.client.call("bash", arguments).text();
+            let told = format!("[sandbox: the host {host} (port 80) is not among the hosts that commands may reach");
+            assert!(shown.contains(&told) && shown.matches("[sandbox: ").count() == 1, "{shown}");
+        }
+    });
+}
