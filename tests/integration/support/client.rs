@@ -33,12 +33,14 @@ impl Default for StartOptions {
     }
 }
 
+/// Who waits for which answer. `None` once the server says nothing more.
+type Waiting = Mutex<Option<HashMap<u64, Sender<Value>>>>;
+
 /// A client that writes and reads plain JSON. It shares no code with the server, so a bug there cannot hide here.
 pub struct Client {
     child: Child,
     input: Arc<Mutex<Option<ChildStdin>>>,
-    /// `None` once the server says nothing more.
-    waiting: Arc<Mutex<Option<HashMap<u64, Sender<Value>>>>>,
+    waiting: Arc<Waiting>,
     notifications: Arc<Mutex<Vec<Value>>>,
     log: Arc<Mutex<String>>,
     options: StartOptions,
@@ -231,7 +233,7 @@ impl Pending {
 
 fn read(
     output: impl BufRead,
-    waiting: &Mutex<Option<HashMap<u64, Sender<Value>>>>,
+    waiting: &Waiting,
     notifications: &Mutex<Vec<Value>>,
     input: &Mutex<Option<ChildStdin>>,
     answers: &Answers,
