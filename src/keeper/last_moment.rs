@@ -2,7 +2,7 @@
 //!
 //! When a process exits, the kernel first settles its exit status, then takes its memory down, then closes its files, and
 //! only then tells the parent. Taking down the memory is the longest part of a short command. A shell says that it is about to
-//! exit, and whoever hears it looks at `/proc/PID/stat` until the process has no memory any more. From
+//! exit, and the reaper or the server then looks at `/proc/PID/stat` until the process has no memory any more. From
 //! then on the status that the file shows is the one that `waitpid` will return: no signal can change it. The shell's own
 //! word is only a hint when to look; it is never believed.
 //!

@@ -6,7 +6,7 @@ use rustix::net::sockopt::set_tcp_congestion;
 use tokio::net::TcpListener;
 
 /// A loopback interface loses nothing and has no queue that others share. BBR, which is the default of some machines, would
-/// hold back each segment by a timer all the same, at a cost to the relay. The kernel always has Reno, and lets everyone
+/// hold back each segment by a timer even there, at a cost to the relay. The kernel always has Reno, and lets everyone
 /// choose it.
 const CONGESTION_CONTROL: &str = "reno";
 

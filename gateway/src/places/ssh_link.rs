@@ -37,7 +37,7 @@ impl SshLink {
         command
     }
 
-    /// Makes sure that the connection is there. A caller may stop waiting for it; it is made all the same. Otherwise a host
+    /// Makes sure that the connection is there. A caller may stop waiting for it; the connection is still made. Otherwise a host
     /// that takes longer than its callers wait would never be reached again.
     pub async fn connect(&self) -> io::Result<()> {
         let link = self.clone();

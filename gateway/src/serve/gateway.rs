@@ -206,7 +206,7 @@ impl Gateway {
     pub async fn end(&self, kind: &PlaceKind, id: &str) -> Result<(), PlaceError> {
         self.forget(kind, id);
         let ended = kind.launcher.destroy(id).await;
-        // Whoever listed the engine's places meanwhile has counted this one.
+        // A count of the engine's places that began before the end has counted this one.
         if ended.is_ok() {
             self.admission.forget(id);
         }

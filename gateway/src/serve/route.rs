@@ -163,7 +163,7 @@ impl Visit<'_> {
             return Ok(answers::empty(status));
         }
         let (gateway, kind, place) = (self.gateway.clone(), self.kind.clone(), link.clone());
-        // A client that has said goodbye may hang up. Its place has to end all the same.
+        // A client that has said goodbye may hang up. Its place has to end even then.
         let ending = tokio::spawn(async move {
             let _ = place.send_briefly(Method::DELETE, &sent, Bytes::new()).await;
             gateway.end(&kind, &place.id).await
