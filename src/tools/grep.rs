@@ -52,6 +52,9 @@ pub enum ModeName {
 
 /// How long a search may take. After that it answers with the matches it has found so far.
 pub const BUDGET: Duration = Duration::from_secs(10);
+/// In more files than this, the search for a hint that nobody has asked for may take so long.
+const FEW: usize = 2_000;
+const HINT_PATIENCE: Duration = Duration::from_millis(50);
 /// How many characters one reply has.
 pub const MOST_CHARACTERS: usize = 30_000;
 pub const MOST_RESULTS: u32 = 2_000;
@@ -92,9 +95,12 @@ impl Tool for Grep {
             let page = files::grep(&permitted, &query, &scope, &interrupt)?;
             let mut text = text(&page, &query, &cwd);
             if let Some(literal) = query.literal().filter(|_| page.total_matches == 0 && !page.partial) {
-                let found = files::grep(&permitted, &literal, &scope, &interrupt)?.total_matches;
-                if found > 0 {
-                    text.push_str(&format!("\nAs plain text there are {found}: the pattern is {}", literal.pattern));
+                let brief = if page.searched > FEW { &interrupt.at_most(HINT_PATIENCE) } else { &interrupt };
+                let found = files::grep(&permitted, &literal, &scope, brief)?;
+                if found.total_matches > 0 {
+                    let least = if found.partial { "at least " } else { "" };
+                    let (count, pattern) = (found.total_matches, literal.pattern);
+                    text.push_str(&format!("\nAs plain text there are {least}{count}: the pattern is {pattern}"));
                 }
             }
             Ok(text)

@@ -96,7 +96,7 @@ pub fn grep(
         ..GrepPage::default()
     };
     if page.total_matches == 0 && !query.no_ignore && !page.partial && search.only.is_none() {
-        page.ignored = Some(search.count_ignored());
+        page.ignored = Some(search.count_ignored(counted.visited.into_inner()));
     }
     // When time ran out, the matches that were found so far are shown.
     let second_pass = interrupt.afresh(PAGE_PATIENCE);
@@ -123,6 +123,8 @@ struct Search<'a> {
 struct Counted {
     /// Files with matches and how many they have.
     hits: Vec<(PathBuf, usize)>,
+    /// Everything that the walk came to.
+    visited: AtomicUsize,
     searched: AtomicUsize,
     binaries: AtomicUsize,
     unreadable: AtomicUsize,
@@ -154,7 +156,9 @@ impl Search<'_> {
             self.walk.run(ignore_files, self.interrupt, || {
                 let mut searcher = self.searcher(false);
                 let one = &one;
+                let passed = &counted.visited;
                 move |visited| {
+                    passed.fetch_add(1, Ordering::Relaxed);
                     if self.wants(visited) && except.is_none_or(|except| !except.contains(visited.relative)) {
                         one(&mut searcher, visited.relative);
                     }
@@ -165,8 +169,17 @@ impl Search<'_> {
         counted
     }
 
-    /// Counts the matches in paths that ignore files exclude.
-    fn count_ignored(&self) -> IgnoredMatches {
+    /// Counts the matches in paths that ignore files exclude. `visited` is how many paths they leave.
+    fn count_ignored(&self, visited: usize) -> IgnoredMatches {
+        let all = AtomicUsize::new(0);
+        self.walk.run(IgnoreFiles::Bypassed, self.interrupt, || {
+            |_: &Visited<'_>| {
+                all.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        if all.into_inner() == visited {
+            return IgnoredMatches { count: 0, complete: self.interrupt.reason().is_none() };
+        }
         let searched = Mutex::new(HashSet::new());
         self.walk.run(IgnoreFiles::Respected, self.interrupt, || {
             |visited: &Visited<'_>| {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::super::mount_table::MountTable;
 use super::catalogue::{FOR_ROOT, HIDDEN, HIDDEN_BUT, HOST_KEYS, MIXED, MOVED};
 use super::mask::{Mask, Shows};
+use super::names::Names;
 use crate::base::search_path::variable;
 use crate::base::{lexical, mounts};
 
@@ -25,21 +26,23 @@ pub struct Finder {
 impl Finder {
     /// Every secret of the user that we run as, sorted by path.
     pub fn find(&self) -> Vec<Mask> {
-        let homes = self.homes();
+        let (homes, mut places) = (self.homes(), Places::default());
         let mut named: Vec<Mask> = homes.iter().flat_map(|home| in_home(home)).collect();
         named.extend(self.moved());
         named.extend(self.own.iter().cloned().map(Mask::hidden));
-        named.extend(backups(&named));
+        named.extend(backups(&named, &mut places.names));
         if rustix::process::geteuid().is_root() {
             named.extend(FOR_ROOT.iter().map(|path| Mask::hidden(path.into())));
             named.extend(host_keys(Path::new(HOST_KEYS)).into_iter().map(Mask::hidden));
         }
-        let (table, mut places) = (MountTable::read(), Places::default());
+        let table = MountTable::read();
         let too_wide = |path: &Path| homes.iter().any(|home| home.starts_with(path));
         let mut masks: Vec<Mask> = Vec::new();
-        for mask in named.into_iter().filter_map(|mask| self.reveal(mask)) {
+        for mask in named {
+            let Some(mask) = self.reveal(mask, &mut places) else { continue };
             for at in places.of(&mask.at).into_iter().filter(|at| !too_wide(at)) {
-                masks.extend(table.aliases(&at).into_iter().map(|at| Mask { at, shows: mask.shows.clone() }));
+                let aliases = if places.names.may_have(&at) { table.aliases(&at) } else { Vec::new() };
+                masks.extend(aliases.into_iter().map(|at| Mask { at, shows: mask.shows.clone() }));
                 masks.push(Mask { at, shows: mask.shows.clone() });
             }
         }
@@ -81,11 +84,11 @@ impl Finder {
     }
 
     /// The mask without what a person has chosen to reveal, or none if that is all of it.
-    fn reveal(&self, mut mask: Mask) -> Option<Mask> {
+    fn reveal(&self, mut mask: Mask, places: &mut Places) -> Option<Mask> {
         if self.reveal.is_empty() {
             return Some(mask);
         }
-        let places = Places::default().of(&mask.at);
+        let places = places.of(&mask.at);
         for revealed in &self.reveal {
             if mask.at.starts_with(revealed) || places.iter().any(|at| at.starts_with(revealed)) {
                 return None;
@@ -102,9 +105,9 @@ impl Finder {
 }
 
 /// What such a file held before `testudo install` changed it.
-fn backups(named: &[Mask]) -> Vec<Mask> {
+fn backups(named: &[Mask], names: &mut Names) -> Vec<Mask> {
     let backup = |mask: &Mask| PathBuf::from(format!("{}.testudo-backup", mask.at.display()));
-    let there = |path: &PathBuf| mounts::answers(path) && path.exists();
+    let there = |path: &PathBuf| names.may_have(path) && mounts::answers(path) && path.exists();
     named.iter().map(backup).filter(there).map(Mask::hidden).collect()
 }
 
@@ -123,28 +126,34 @@ fn in_home(home: &Path) -> impl Iterator<Item = Mask> {
 #[derive(Default)]
 struct Places {
     parents: HashMap<PathBuf, PathBuf>,
+    names: Names,
 }
 
 impl Places {
     /// The path with the links above it resolved and, if it is a link itself, also where that leads.
     fn of(&mut self, path: &Path) -> Vec<PathBuf> {
         let Some((parent, name)) = path.parent().zip(path.file_name()) else { return Vec::new() };
-        let own = self.parents.entry(parent.to_owned()).or_insert_with_key(|parent| real(parent)).join(name);
+        let own = self.real(parent).join(name);
         if !mounts::answers(&own) {
             return Vec::new();
         }
-        let target = if own.is_symlink() { resolve(&own) } else { None };
+        let target = if self.names.may_have(&own) && own.is_symlink() { resolve(&own) } else { None };
         [Some(own), target].into_iter().flatten().collect()
     }
-}
 
-/// A directory with links resolved, as far as it exists.
-fn real(directory: &Path) -> PathBuf {
-    let existing = directory.ancestors().find_map(|above| {
-        let real = resolve(above)?;
-        Some(real.join(directory.strip_prefix(above).ok()?))
-    });
-    existing.unwrap_or_else(|| directory.to_owned())
+    /// A directory with links resolved, as far as it exists.
+    fn real(&mut self, directory: &Path) -> PathBuf {
+        if let Some(known) = self.parents.get(directory) {
+            return known.clone();
+        }
+        let resolved = if self.names.may_have(directory) { resolve(directory) } else { None };
+        let real = resolved.unwrap_or_else(|| match directory.parent().zip(directory.file_name()) {
+            Some((above, name)) => self.real(above).join(name),
+            None => directory.to_owned(),
+        });
+        self.parents.insert(directory.to_owned(), real.clone());
+        real
+    }
 }
 
 /// A path with links resolved. What lies on a file system that does not answer counts as missing until it does.

@@ -8,10 +8,12 @@
 mod catalogue;
 mod finder;
 mod mask;
+mod names;
 mod settings_copies;
 mod watch;
 
 pub use finder::Finder;
 pub use mask::{Mask, Shows, decode, encode, read};
+pub use names::Names;
 pub use settings_copies::write as write_settings_copies;
 pub use watch::{Stamped, Watch};

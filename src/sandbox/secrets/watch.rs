@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::mask::{Mask, Shows};
+use super::names::Names;
 use crate::base::identity::Identity;
 use crate::base::mounts;
 use crate::base::path_notices::PathNotices;
@@ -21,15 +22,19 @@ pub struct Stamped {
 }
 
 impl Stamped {
-    fn new(mask: Mask, above: Option<&Path>) -> Self {
+    fn new(mask: Mask, above: Option<&Path>, names: &mut Names) -> Self {
         let mut hash = DefaultHasher::new();
-        Identity::of(&mask.at).hash(&mut hash);
+        let identity = if names.may_have(&mask.at) { Identity::of(&mask.at) } else { None };
+        identity.hash(&mut hash);
         // Where the directory above it is missing, that one is masked instead.
         above.hash(&mut hash);
         match &mask.shows {
             // Only another file in its place matters.
             Shows::Nothing => {}
-            Shows::Only(_) => shown_files(&mask).iter().for_each(|file| (file, Stamp::of(file)).hash(&mut hash)),
+            Shows::Only(_) => shown_files(&mask).iter().for_each(|file| {
+                let stamp = if names.may_have(file) { Stamp::of(file) } else { None };
+                (file, stamp).hash(&mut hash);
+            }),
             Shows::Cleaned { .. } => Stamp::of(&mask.at).hash(&mut hash),
         }
         Self { stamp: hash.finish(), mask }
@@ -91,9 +96,10 @@ impl Watch {
             }
         }
         let above = |mask: &Mask| directories.get(mask.at.parent()?).cloned().flatten();
+        let mut names = Names::default();
         let stamped = masks.into_iter().map(|mask| {
             let above = above(&mask);
-            Stamped::new(mask, above.as_deref())
+            Stamped::new(mask, above.as_deref(), &mut names)
         });
         let stamped = stamped.collect();
         (watch, stamped)
