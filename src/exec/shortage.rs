@@ -7,11 +7,14 @@ use super::descriptor_limit::descriptor_limit;
 /// What to do about an error number that stands for a shortage; `None` for every other error.
 pub fn advice(errno: i32) -> Option<String> {
     match errno {
-        libc::EMFILE => Some(format!(
-            "The server may open {} files at a time: start it with a higher limit (ulimit -n 1024; in a container \
-             --ulimit nofile=1024).",
-            descriptor_limit()
-        )),
+        libc::EMFILE => {
+            let limit = descriptor_limit();
+            let more = limit.saturating_mul(2).max(1024);
+            Some(format!(
+                "The server may open {limit} files at a time: start it with a higher limit (ulimit -n {more}; in a \
+                 container --ulimit nofile={more})."
+            ))
+        }
         libc::ENFILE => Some("The machine has too many open files (sysctl fs.file-max).".to_owned()),
         libc::EAGAIN => Some(
             "No more processes or threads can be started: end some, or raise the limit (ulimit -u; in a container \

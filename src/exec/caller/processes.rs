@@ -1,11 +1,13 @@
 //! Which process holds a socket, and whether a process belongs to one of our sessions.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::mem::MaybeUninit;
+use std::sync::Mutex;
+
+use rustix::fs::{Mode, OFlags, RawDir, open, readlinkat_raw};
 
 use super::{Caller, lookout};
+use crate::base::locks::LockExt;
 use crate::exec::guards;
 use crate::keeper::guard::SUBCOMMAND;
 use crate::sandbox::cgroup;
@@ -15,14 +17,26 @@ pub fn holder(inode: u64) -> Option<i32> {
     lookout::ask(inode).unwrap_or_else(|| search(inode, &[own()]))
 }
 
+/// The processes that held the last sockets. The server looks at them first, so that it finds a client with many connections
+/// without a look at thousands of processes of its sessions. It decides about each of them anew every time.
+static LAST_HOLDERS: Mutex<Vec<i32>> = Mutex::new(Vec::new());
+const REMEMBERED: usize = 8;
+
 /// Looks through the processes of the machine, except for these.
 pub fn search(inode: u64, except: &[i32]) -> Option<i32> {
     if inode == 0 {
         return None;
     }
     let link = format!("socket:[{inode}]");
+    let is_holder = |pid: &i32| !except.contains(pid) && holds(*pid, link.as_bytes());
+    let last = LAST_HOLDERS.locked().clone();
     // Clients are usually younger than most processes of the machine.
-    all().into_iter().rev().filter(|pid| !except.contains(pid)).find(|pid| holds(*pid, link.as_bytes()))
+    let found = last.into_iter().find(is_holder).or_else(|| all().into_iter().rev().find(is_holder))?;
+    let mut last = LAST_HOLDERS.locked();
+    last.retain(|pid| *pid != found);
+    last.insert(0, found);
+    last.truncate(REMEMBERED);
+    Some(found)
 }
 
 /// Whether the process belongs to one of our sessions: it descends from a guard.
@@ -105,9 +119,19 @@ fn all() -> Vec<i32> {
 }
 
 fn holds(pid: i32, link: &[u8]) -> bool {
-    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    let targets = entries.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
-    targets.map(PathBuf::into_os_string).any(|target: std::ffi::OsString| OsStr::as_bytes(&target) == link)
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(files) = open(format!("/proc/{pid}/fd"), flags, Mode::empty()) else { return false };
+    let mut names = [MaybeUninit::uninit(); 4096];
+    let mut entries = RawDir::new(&files, &mut names);
+    while let Some(Ok(entry)) = entries.next() {
+        // Longer than the name of any socket, so a name that is cut off here is none.
+        let mut target = [MaybeUninit::uninit(); 64];
+        let target = readlinkat_raw(&files, entry.file_name(), &mut target);
+        if target.is_ok_and(|(target, _)| target == link) {
+            return true;
+        }
+    }
+    false
 }
 
 fn gave_up_privileges(pid: i32) -> Option<bool> {
