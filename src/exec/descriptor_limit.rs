@@ -1,6 +1,7 @@
 //! The limit of open files. A server with many clients needs more than the usual 1,024. Its commands keep the limit that
 //! the person set, because some programs loop over every descriptor they may have.
 
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -20,6 +21,12 @@ pub fn raise_descriptor_limit() {
 /// How many descriptors this process may have.
 pub fn descriptor_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// How many descriptors this process may still open, about. The kernel gives every new one the lowest free number, so `newest`
+/// tells how many there are.
+pub fn descriptors_left(newest: BorrowedFd<'_>) -> u64 {
+    descriptor_limit().saturating_sub(u64::try_from(newest.as_raw_fd()).unwrap_or_default())
 }
 
 /// The soft limit that commands get, if the server has raised its own.

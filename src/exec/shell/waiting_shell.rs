@@ -5,11 +5,12 @@
 //! not look at how its shell was started. Otherwise a fresh shell is started.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::descriptor_limit::descriptors_left;
 use super::super::output::{OutputListener, pipe};
 use super::super::spawn::null;
 use super::super::{KeeperError, KeeperLink, Place, Running, Streams};
@@ -35,12 +36,17 @@ const TELLTALES: [&str; 5] = ["set -", "xtrace", "BASH_EXECUTION_STRING", "BASH_
 const BEFORE_THE_KEEPER_WATCHES: Duration = Duration::from_millis(50);
 /// A longer text takes long anyway and would only be copied.
 const LONGEST_TEXT: usize = 64 * 1024;
+/// It takes up to 16 descriptors to start one, and a call takes about as many.
+const NEEDED_DESCRIPTORS: u64 = 32;
 
 impl WaitingShell {
-    /// `None` for a shell that cannot wait (only bash can).
+    /// `None` for a shell that cannot wait (only bash can), and where the calls to come need the last descriptors.
     pub async fn start(place: &Place<'_>, keeper: &Arc<KeeperLink>) -> Result<Option<Self>, KeeperError> {
         let prepare = || -> std::io::Result<_> {
             let (channel, channel_end) = pipe()?;
+            if descriptors_left(channel.as_fd()) < NEEDED_DESCRIPTORS {
+                return Ok(None);
+            }
             let (go_end, go) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
             let text = File::from(memory_file(c"text", b"")?);
             let shared = text.try_clone()?.into();
