@@ -233,10 +233,12 @@ pub fn command() -> clap::Command {
         .subcommand_required(false)
         .arg_required_else_help(false)
         .args(server_options::all())
+        // Only the subcommand that is called gets its options: a server that a client starts has none, and is to start in a few
+        // milliseconds.
         .mut_subcommands(|subcommand| match subcommand.get_name() {
             name if Command::WITHOUT_SERVER.contains(&name) => subcommand,
-            "serve" => subcommand.args(server_options::all()),
-            _ => with_server_options(subcommand),
+            "serve" => subcommand.defer(|serve| serve.args(server_options::all())),
+            _ => subcommand.defer(with_server_options),
         })
 }
 

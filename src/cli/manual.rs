@@ -9,7 +9,9 @@ pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<ExitCode> {
     let mut script = Vec::new();
     // The help of a subcommand leaves the options of the server out; a shell completes them.
     let show_all = |subcommand: clap::Command| subcommand.mut_args(|argument| argument.hide(false));
-    let mut command = arguments::command().mut_subcommands(show_all);
+    let mut command = arguments::command();
+    command.build();
+    let mut command = command.mut_subcommands(show_all);
     clap_complete::generate(shell, &mut command, "testudo", &mut script);
     print(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)

@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// By then a client has asked for everything that it asks for at its start. Most of the code that ran will not run again.
 const AFTER_THE_START: Duration = Duration::from_secs(1);
-/// A server that has had no call for so long is idle. To get the pages back takes a third of a millisecond, so an agent that only
-/// thinks for a while must not wait for that.
-const QUIET: Duration = Duration::from_secs(30);
+/// A server that has had no call for so long is idle. To get the pages back takes a third of a millisecond, so it does not do this
+/// between calls that follow each other. After a pause of seconds nobody notices.
+const QUIET: Duration = Duration::from_secs(2);
 
 static WORK: AtomicU64 = AtomicU64::new(0);
 static IS_WATCHED: AtomicBool = AtomicBool::new(false);

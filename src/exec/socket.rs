@@ -82,27 +82,28 @@ impl Socket {
 
     /// The next message and the descriptors that came with it.
     pub async fn receive_with_descriptors(&self) -> (Vec<u8>, Vec<OwnedFd>) {
-        let mut buffer = vec![0; LONGEST_MESSAGE];
         let received = self
             .0
             .async_io(Interest::READABLE, |socket| {
+                // Made when a message is there, and not while the other side makes us wait for it.
+                let mut buffer = vec![0; LONGEST_MESSAGE];
                 let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
                 let mut ancillary = RecvAncillaryBuffer::new(&mut space);
                 let parts = &mut [IoSliceMut::new(&mut buffer)];
                 let mut receive = || recvmsg(socket.as_fd(), parts, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
                 let count = after_reset(receive(), receive)?.bytes;
+                buffer.truncate(count);
+                buffer.shrink_to_fit();
                 let mut descriptors = Vec::new();
                 for part in ancillary.drain() {
                     if let RecvAncillaryMessage::ScmRights(received) = part {
                         descriptors.extend(received);
                     }
                 }
-                Ok((count, descriptors))
+                Ok((buffer, descriptors))
             })
             .await;
-        let (count, descriptors) = received.unwrap_or_default();
-        buffer.truncate(count);
-        (buffer, descriptors)
+        received.unwrap_or_default()
     }
 
     /// The next message; empty when the other side has gone.

@@ -34,10 +34,6 @@ pub struct LastMoment {
 
 impl LastMoment {
     /// `None` where the kernel does not show us what we need, or the command has exited already.
-    pub fn of(command: i32) -> Option<Self> {
-        Self::open(command).filter(Self::will_show_status)
-    }
-
     pub fn open(command: i32) -> Option<Self> {
         let open = |path: String| File::open(path).ok();
         let children =
@@ -60,7 +56,7 @@ impl LastMoment {
     /// Waits until the command's program runs, and says whether this process may know the exit status. The kernel shows 1 to a
     /// process that may not know the address, and 0 as the exit status. A process that is still being replaced by its program
     /// has no address yet.
-    fn will_show_status(&self) -> bool {
+    pub fn will_show_status(&self) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < LONGEST_LOOK {
             match self.look() {
@@ -233,7 +229,10 @@ mod tests {
 
     /// On a busy machine it takes a while until the shell is there.
     fn watched(child: &std::process::Child) -> LastMoment {
-        std::iter::repeat_with(|| LastMoment::of(child.id().cast_signed())).flatten().next().unwrap()
+        std::iter::repeat_with(|| LastMoment::open(child.id().cast_signed()).filter(LastMoment::will_show_status))
+            .flatten()
+            .next()
+            .unwrap()
     }
 
     fn waitpid(child: &std::process::Child) -> ExitStatus {

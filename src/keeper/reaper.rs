@@ -34,9 +34,10 @@ pub fn main(descriptors: StartDescriptors) -> ! {
                 (None, Some(moment)) => packets::send_all(&control, &message, &moment.files()),
                 (None, None) => packets::send(&control, &message),
             }
-            // The server has its own copies. Our master would keep the terminal alive after its last program has exited.
-            drop((terminal, last_moment));
-            watch(&control, &signals, pid, input);
+            // The server has its own copy. Ours would keep the terminal alive after its last program has exited.
+            drop(terminal);
+            let last_moment = last_moment.or_else(|| LastMoment::open(pid)).filter(LastMoment::will_show_status);
+            watch(&control, &signals, pid, input, last_moment.as_ref());
         }
         Err((step, error)) => report_failure(&control, step, &error),
     }
@@ -85,8 +86,13 @@ fn read(mut description: std::fs::File) -> io::Result<Start> {
     Start::decode(&bytes).map_err(io::Error::other)
 }
 
-fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<InputFile>) {
-    let last_moment = LastMoment::of(command);
+fn watch(
+    control: &OwnedFd,
+    signals: &OwnedFd,
+    command: i32,
+    input: Option<InputFile>,
+    last_moment: Option<&LastMoment>,
+) {
     let (mut ending, mut told, mut reported) = (false, false, false);
     loop {
         let sources = [(signals.as_fd(), PollFlags::IN), (control.as_fd(), PollFlags::IN)];
@@ -100,7 +106,7 @@ fn watch(control: &OwnedFd, signals: &OwnedFd, command: i32, input: Option<Input
         }
         if about_to_exit
             && !reported
-            && let Some(status) = last_moment.as_ref().and_then(LastMoment::wait)
+            && let Some(status) = last_moment.and_then(LastMoment::wait)
         {
             reported = true;
             report(control, &ReaperEvent::Exited { status, running: Vec::new(), alone: true, closed: false });

@@ -232,7 +232,7 @@ mod tests {
             level: Level::Full,
             writable: vec!["/p".into()],
             protected: vec!["/p/.git/hooks".into()],
-            secrets: vec![Mask::hidden("/h/.ssh".into())],
+            secrets: [Mask::hidden("/h/.ssh".into())].into(),
             private_tmp: true,
             ..Profile::default()
         }

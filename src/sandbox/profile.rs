@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::Level;
 use super::home::{Home, State};
@@ -37,7 +38,7 @@ pub struct Profile {
     /// Paths below the writable directories that commands may not write.
     pub protected: Vec<PathBuf>,
     /// Paths that commands may not read, sorted.
-    pub secrets: Vec<Mask>,
+    pub secrets: Arc<[Mask]>,
     /// Mounts that do not answer. A keeper that looks at one would wait for ever.
     pub silent: Vec<PathBuf>,
     /// Variables that lead tools to copies of their settings.
@@ -230,7 +231,7 @@ impl Profile {
             protected: rest.paths()?,
             caches: rest.paths()?,
             silent: rest.paths()?,
-            secrets: secrets::decode(&mut rest)?,
+            secrets: secrets::decode(&mut rest)?.into(),
             home: Home::decode(&mut rest)?,
             // Only the server starts commands.
             variables: Vec::new(),
@@ -273,7 +274,7 @@ mod tests {
                 aliases: vec![("/mnt/root".into(), "".into()), ("/mnt/c".into(), ".config".into())],
                 state: State::Private,
             }),
-            secrets: vec![Mask::hidden("/root/.ssh".into())],
+            secrets: [Mask::hidden("/root/.ssh".into())].into(),
             silent: vec!["/net".into()],
             variables: Vec::new(),
             announced: Vec::new(),

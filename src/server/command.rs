@@ -297,7 +297,9 @@ impl Context {
     fn prepare_next(&self, command: &Command<'_>, awaited: AwaitedCommand) {
         drop(awaited);
         let state = if command.moves_session { &command.session.state() } else { command.state };
+        command.session.waiting_shells().ended(state == command.state);
         self.prepare_waiting_shells(command, state);
+        self.server.prepare_session(command.session);
     }
 
     fn prepare_waiting_shells(&self, command: &Command<'_>, state: &ShellState) {

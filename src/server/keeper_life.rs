@@ -117,19 +117,7 @@ impl KeeperLife {
             proxies.serve(&keeper, listener, grants);
         }
         keeper.count_in(self.profiles.totals());
-        // Where sessions share the host's network, each has a proxy at another port, so no keeper fits the next one.
-        if grants.is_empty() && (self.proxies.is_none() || self.level() == Level::Full) {
-            self.prepare_next(project.to_owned(), scope.to_owned());
-        }
         Ok(keeper)
-    }
-
-    /// The next session most likely works in the same place.
-    fn prepare_next(&self, project: PathBuf, scope: Vec<PathBuf>) {
-        let (profiles, spare) = (self.profiles.clone(), self.spare.clone());
-        self.spare.replenish(&self.directory, move |directory| {
-            Box::pin(async move { plan(&profiles, &spare, directory, (&project, &scope)).await.ok() })
-        });
     }
 
     /// Commands that still run under a former keeper can no longer write what has left the scope.

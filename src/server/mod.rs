@@ -9,8 +9,8 @@
 //!   wait for an answer.
 //! - What runs at most once: [`KnownCalls`] has the calls with an id that run, and returns the records of the others.
 //! - Where commands run: [`Profiles`] describes the restrictions, [`Enforcement`] is what this machine can hold,
-//!   [`KeeperLife`] makes and replaces keepers, [`Homes`] gives each project its own home, [`Secrets`] knows what is
-//!   secret now, [`NameWatch`] looks after protected names.
+//!   [`KeeperLife`] makes and replaces keepers, [`SpareSession`] keeps the next session ready, [`Homes`] gives
+//!   each project its own home, [`Secrets`] knows what is secret now, [`NameWatch`] looks after protected names.
 //! - What commands reach: [`Hosts`] decides about hosts, [`Proxies`] serves keepers, [`Connections`] lists what
 //!   they reached, [`PublishedPorts`] shows their servers.
 
@@ -57,6 +57,8 @@ mod server;
 mod session;
 mod setup;
 mod spare_keeper;
+mod spare_session;
+mod start;
 mod stored_outputs;
 mod tasks;
 mod tool_entry;
@@ -98,6 +100,8 @@ pub use server::{CallError, Server};
 pub use session::Session;
 pub use setup::{Setup, SetupError};
 pub use spare_keeper::SpareKeeper;
+pub use spare_session::SpareSession;
+pub use start::Start;
 pub use stored_outputs::StoredOutput;
 pub use tasks::Tasks;
 pub use tool_entry::{BoxedRun, Hints, ToolEntry};

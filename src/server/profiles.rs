@@ -17,7 +17,7 @@ use crate::network::{self, variables};
 use crate::policy::{Grant, Overlaid};
 use crate::sandbox::home::{Home, State, aliases};
 use crate::sandbox::profile::{Announced, Sockets};
-use crate::sandbox::secrets::{Finder, Stamped};
+use crate::sandbox::secrets::{Finder, Mask, Stamped};
 use crate::sandbox::settings::{HomeMode, WantedLevel};
 use crate::sandbox::{Level, Mode, Network, Profile, Settings, caches};
 
@@ -245,8 +245,14 @@ impl Profiles {
     }
 
     async fn plan_at(&self, level: Level, area: WorkArea<'_>, wanted: Wanted) -> Plan {
-        let masks = if self.settings.mode == Mode::Off { Arc::default() } else { self.secrets.now().all };
-        let mut profile = self.profile_at(level, area.scope, area.tmp, &masks);
+        let (masks, secrets) = match self.settings.mode {
+            Mode::Off => (Arc::default(), Arc::default()),
+            Mode::ReadOnly | Mode::WorkspaceWrite => {
+                let now = self.secrets.now();
+                (now.all, now.list)
+            }
+        };
+        let mut profile = self.profile_at(level, area.scope, area.tmp, secrets);
         let mut lease = None;
         if wanted == Wanted::Home
             && self.settings.mode == Mode::WorkspaceWrite
@@ -263,14 +269,13 @@ impl Profiles {
         Plan { profile, masks, home: lease }
     }
 
-    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path, masks: &[Stamped]) -> Profile {
+    fn profile_at(&self, level: Level, scope: &[PathBuf], tmp: &Path, secrets: Arc<[Mask]>) -> Profile {
         let (writable, caches) = match self.settings.mode {
             Mode::WorkspaceWrite => (outermost(scope.iter()), self.caches().clone()),
             Mode::ReadOnly | Mode::Off => (Vec::new(), Vec::new()),
         };
         let private_tmp = Profile::can_have_private_tmp(level, scope);
         let full_hosts = level == Level::Full && self.network == network::Mode::Hosts;
-        let secrets = masks.iter().map(|stamped| stamped.mask.clone()).collect();
         let sockets = &self.settings.sockets;
         let mut profile = Profile {
             level,

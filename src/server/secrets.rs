@@ -10,7 +10,7 @@ use crate::base::identity::Identity;
 use crate::base::locks::LockExt;
 use crate::base::mounts;
 use crate::files;
-use crate::sandbox::secrets::{Finder, Mask, Stamped, Watch};
+use crate::sandbox::secrets::{Finder, Mask, Names, Stamped, Watch};
 
 #[derive(Debug)]
 pub struct Secrets {
@@ -39,11 +39,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Masks {
     pub number: u64,
     pub all: Arc<Vec<Stamped>>,
+    /// The same without their stamps. All profiles share it.
+    pub list: Arc<[Mask]>,
 }
 
 impl Masks {
-    pub fn list(&self) -> Vec<Mask> {
-        self.all.iter().map(|stamped| stamped.mask.clone()).collect()
+    fn new(number: u64, all: Vec<Stamped>) -> Self {
+        Self { number, list: all.iter().map(|stamped| stamped.mask.clone()).collect(), all: Arc::new(all) }
     }
 }
 
@@ -115,10 +117,12 @@ impl Inner {
         }
         let (watch, all) = self.watched();
         let mut identities = before.as_ref().map(|known| known.identities.clone()).unwrap_or_default();
-        identities.extend(all.iter().filter_map(|stamped| Identity::of(&stamped.mask.at)));
+        let mut names = Names::default();
+        let there = all.iter().map(|stamped| &stamped.mask.at).filter(|path| names.may_have(path));
+        identities.extend(there.filter_map(|path| Identity::of(path)));
         let masks = match &before {
             Some(known) if *known.masks.all == all => known.masks.clone(),
-            before => Masks { number: before.as_ref().map_or(0, |known| known.masks.number + 1), all: Arc::new(all) },
+            before => Masks::new(before.as_ref().map_or(0, |known| known.masks.number + 1), all),
         };
         let mut known = self.known.locked();
         match &*known {

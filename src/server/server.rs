@@ -3,11 +3,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use super::record::{self, CallRecord};
-use super::session::Equipment;
 use super::{
-    Activity, Call, Clients, Context, Enforcement, Hosts, Ids, KeeperLife, KnownCalls, NameWatch, Notes, Proxies,
-    PublishedPorts, Questions, Reload, Session, Setup, SetupError, Stop, ToolEntry, ToolError, ToolOutput, Workplace,
-    instructions,
+    Activity, Call, Clients, Context, Enforcement, Ids, KnownCalls, Questions, Reload, Session, Setup, SetupError,
+    SpareSession, Start, Stop, ToolEntry, ToolError, ToolOutput, Workplace, instructions,
 };
 use crate::audit::{Event, Log};
 use crate::base::{locks::LockExt, secret_names::looks_secret};
@@ -16,9 +14,8 @@ use crate::drafts::{Draft, Sides, Work};
 use crate::exec::{self, KeeperLink, Place, ServerDirectory, Shell, ShellState};
 use crate::gate::ledger::{self, Approval, Ledger};
 use crate::gate::{Approvals, Gate};
-use crate::network;
 use crate::records::Store;
-use crate::sandbox::{EarlierLevel, Tested};
+use crate::sandbox::Tested;
 
 /// Everything that outlives a single request.
 pub struct Server {
@@ -36,10 +33,8 @@ pub struct Server {
     known_calls: KnownCalls,
     /// With `--draft`: the drafts that this server works on.
     work: Option<Arc<Work>>,
-    /// Held until the sandbox has been tested. Calls wait for it.
-    starting: Arc<tokio::sync::RwLock<()>>,
-    /// What the instructions say of the sandbox while it is tested.
-    announced: OnceLock<Tested>,
+    start: Start,
+    spare: SpareSession,
 }
 
 /// A self-test that has not stopped by then does not keep the server from its end.
@@ -91,14 +86,15 @@ impl Server {
             questions: Arc::default(),
             known_calls,
             work: work.map(Arc::new),
-            starting: Arc::default(),
-            announced: OnceLock::new(),
+            spare: SpareSession::default(),
+            start: Start::default(),
         }))
     }
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
-        drop(self.starting.read().await);
+        self.has_greeted();
+        self.tested().await;
         self.follow_configuration().await;
         let setup = self.setup();
         let Some(tool) = setup.tools.iter().find(|entry| entry.name == call.tool) else {
@@ -115,6 +111,9 @@ impl Server {
         }
         call.client.roots().ready().await;
         setup.basis.ask_login_shell(&self.shell, &self.directory).await;
+        if call.client.sessions().is_empty() {
+            self.spare.settled().await;
+        }
         let _attending = call.client.attend();
         let context = Context::new(self.clone(), call.client, call.progress, call.asker, record);
         let cancelled = async {
@@ -144,41 +143,8 @@ impl Server {
     pub fn instructions(&self) -> String {
         let setup = self.setup();
         let found = setup.basis.profiles.enforcement_so_far().map(|found| Tested::from(&*found));
-        let found = found.or_else(|| self.announced.get().copied());
+        let found = found.or_else(|| self.start.announced());
         instructions::text(&setup.config, &setup.basis.workplace(&[]), found)
-    }
-
-    /// Tests the sandbox and writes the start into the audit log. If an earlier start has found a level, clients get their
-    /// instructions meanwhile, and only calls wait. Otherwise everybody does, because the instructions name the level.
-    pub async fn start(self: &Arc<Self>) -> Option<Arc<Enforcement>> {
-        let config = self.config();
-        let decisive = format!("{:?} {:?} {:?}", config.sandbox, config.network, config.directories);
-        let earlier = EarlierLevel::new(&config.state_dir, &decisive);
-        let recalled = earlier.recall().filter(|_| !config.draft);
-        let (server, held) = (self.clone(), self.starting.clone().write_owned().await);
-        let test = async move {
-            let found = server.self_test().await;
-            server.record_start();
-            drop(held);
-            earlier.remember(found.is_final().then(|| Tested::from(&*found)));
-            exec::started();
-            found
-        };
-        let Some(recalled) = recalled else { return Some(test.await) };
-        let _ = self.announced.set(recalled);
-        // On a thread of its own: it waits for the disk, and the first messages of the client do not wait for that.
-        let runtime = tokio::runtime::Handle::current();
-        tokio::task::spawn_blocking(move || runtime.block_on(test));
-        None
-    }
-
-    /// What a new session has to know, if the instructions named another level than the test has found since.
-    fn correction(&self, found: &Enforcement) -> Option<String> {
-        let announced = self.announced.get().filter(|announced| **announced != found.into())?;
-        Some(format!(
-            "the sandbox is at level {} since this start, not {} as the instructions say",
-            found.level, announced.level
-        ))
     }
 
     /// Tests the sandbox before anybody relies on it; the result stands in the instructions.
@@ -204,6 +170,14 @@ impl Server {
 
     pub(super) fn reload(&self) -> Option<&Reload> {
         self.reload.get()
+    }
+
+    pub(super) fn beginning(&self) -> &Start {
+        &self.start
+    }
+
+    pub(super) fn spare(&self) -> &SpareSession {
+        &self.spare
     }
 
     /// All tools there are.
@@ -320,41 +294,27 @@ impl Server {
 
     /// A new session; `name` is for people.
     pub fn new_session(&self, workplace: Option<Workplace>, name: String, ids: Arc<Ids>) -> Session {
-        let notes = Notes::default();
+        let (setup, workplace) = (self.setup(), workplace.unwrap_or_else(|| self.workplace(&[])));
+        let spare = self.spare.take(&setup, &workplace);
+        let approvals = Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name);
+        let session =
+            spare.unwrap_or_else(|| Session::new(&setup, &self.directory, workplace)).given_to(ids, approvals);
         if self.work.is_some() {
-            notes.add(DRAFT_NOTE.to_owned());
+            session.note(DRAFT_NOTE.to_owned());
         }
-        let setup = self.setup();
-        if let Some(correction) = self.enforcement().and_then(|found| self.correction(&found)) {
-            notes.add(correction);
+        if let Some(correction) = self.enforcement().and_then(|found| self.start.correction(&found)) {
+            session.note(correction);
         }
-        let directory = setup.basis.spare.take_directory().unwrap_or_else(|| Arc::new(self.directory.session()));
-        let (profiles, spare) = (setup.basis.profiles.clone(), setup.basis.spare.clone());
-        let network = &setup.basis.config.network;
-        let hosts = (network.mode() == network::Mode::Hosts).then(|| Arc::new(Hosts::new(network)));
-        let proxies = hosts.map(|hosts| Proxies::new(hosts, setup.basis.config.program.clone()));
-        let published = network.publish && network.mode() != network::Mode::On;
-        let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone(), proxies));
-        let equipment = Equipment {
-            ids,
-            environment: setup.basis.environment(setup.gate.policy()),
-            names: Arc::new(NameWatch::new(setup.basis.names.clone(), keepers.clone())),
-            basis: setup.basis.clone(),
-            keepers,
-            ports: published.then(|| PublishedPorts::new(notes.clone())),
-            notes,
-            approvals: Approvals::new(Ledger::new(self.directory.approvals()), self.kept.clone(), name),
-            directory,
-        };
-        Session::new(workplace.unwrap_or_else(|| self.workplace(&[])), equipment)
+        session
     }
 
     /// Ends every session with all its processes; safe to call more than once.
     pub async fn shut_down(&self) {
-        let _tested = tokio::time::timeout(LONGEST_TEST, self.starting.read()).await;
+        let _tested = tokio::time::timeout(LONGEST_TEST, self.tested()).await;
         self.clients.end_all().await;
         // Their commands have ended, so this takes no longer than to write the results down.
         let _ = tokio::time::timeout(RECORDED_WITHIN, self.calls_finished()).await;
+        self.spare.end().await;
         self.setup().basis.spare.end();
         exec::guards_gone().await;
         if let Some(work) = self.work.clone() {

@@ -1,4 +1,3 @@
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,13 +5,18 @@ use std::time::{Duration, Instant};
 
 use super::stored_outputs::{StoredOutput, StoredOutputs};
 use super::waiting_shells::WaitingShells;
-use super::{Basis, Context, Hosts, Ids, KeeperLife, NameWatch, Notes, PublishedPorts, Tasks, Workplace, disk_watch};
+use super::{
+    Basis, Context, Hosts, Ids, KeeperLife, NameWatch, Notes, Proxies, PublishedPorts, Setup, Tasks, Workplace,
+    disk_watch,
+};
 use crate::base::locks::LockExt;
 use crate::exec::{
-    KeeperError, KeeperLink, Process, Recording, SessionDirectory, ShellReport, ShellState, Streams, Task,
+    KeeperError, KeeperLink, Process, Recording, ServerDirectory, SessionDirectory, ShellReport, ShellState, Streams,
+    Task,
 };
 use crate::files::{Root, Scope, SeenFiles};
 use crate::gate::Approvals;
+use crate::network;
 use crate::policy::Grant;
 use crate::sandbox::Profile;
 
@@ -43,42 +47,48 @@ pub struct Session {
     ports: Option<PublishedPorts>,
 }
 
-/// What the server lends to a new session.
-#[derive(Debug)]
-pub struct Equipment {
-    pub ids: Arc<Ids>,
-    pub environment: Vec<(OsString, OsString)>,
-    pub basis: Arc<Basis>,
-    pub keepers: Arc<KeeperLife>,
-    pub names: Arc<NameWatch>,
-    pub notes: Notes,
-    pub approvals: Approvals,
-    pub directory: Arc<SessionDirectory>,
-    pub ports: Option<PublishedPorts>,
-}
-
 impl Session {
-    pub fn new(workplace: Workplace, equipment: Equipment) -> Self {
-        let Equipment { ids, environment, basis, keepers, names, notes, approvals, directory, ports } = equipment;
+    /// A session that no client has yet. `directory` is the server's.
+    pub fn new(setup: &Setup, directory: &Arc<ServerDirectory>, workplace: Workplace) -> Self {
+        let (basis, notes, ids) = (setup.basis.clone(), Notes::default(), Arc::<Ids>::default());
+        let directory = basis.spare.take_directory().unwrap_or_else(|| Arc::new(directory.session()));
+        let network = &basis.config.network;
+        let hosts = (network.mode() == network::Mode::Hosts).then(|| Arc::new(Hosts::new(network)));
+        let proxies = hosts.map(|hosts| Proxies::new(hosts, basis.config.program.clone()));
+        let published = network.publish && network.mode() != network::Mode::On;
+        let (profiles, spare) = (basis.profiles.clone(), basis.spare.clone());
+        let keepers = Arc::new(KeeperLife::new(profiles, spare, directory.clone(), notes.clone(), proxies));
+        let environment = basis.environment(setup.gate.policy());
         Self {
             nonce: crate::base::random::hex::<8>(),
             state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
             workplace: Mutex::new(workplace),
-            basis,
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),
+            names: Arc::new(NameWatch::new(basis.names.clone(), keepers.clone())),
             keepers,
-            names,
+            ports: published.then(|| PublishedPorts::new(notes.clone())),
             notes,
+            basis,
             outputs: Mutex::default(),
             tasks: Tasks::new(ids.clone()),
             ids,
             waiting_shells: WaitingShells::default(),
-            approvals,
+            approvals: Approvals::default(),
             directory,
             watching_disk: AtomicBool::new(false),
-            ports,
         }
+    }
+
+    /// The same session, for a client. `ids` are those of all its sessions.
+    #[must_use]
+    pub fn given_to(self, ids: Arc<Ids>, approvals: Approvals) -> Self {
+        Self { tasks: Tasks::new(ids.clone()), ids, approvals, ..self }
+    }
+
+    /// Something that the next result should say.
+    pub fn note(&self, note: String) {
+        self.notes.add(note);
     }
 
     pub fn basis(&self) -> &Arc<Basis> {

@@ -1,8 +1,6 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::BoxFuture;
-
 use super::profiles::Plan;
 use crate::base::locks::LockExt;
 use crate::exec::{KeeperError, KeeperLink, SessionDirectory};
@@ -28,8 +26,7 @@ async fn launch(plan: &Plan) -> Result<KeeperLink, KeeperError> {
     attempt().await
 }
 
-/// A keeper that a session to come takes with its temporary directory, which saves a launch. The self-test made the first one.
-/// A server that has seen several sessions makes the next one when a session has taken the last.
+/// The keeper of the self-test. The first session takes it with its temporary directory, which saves a launch.
 #[derive(Debug, Default)]
 pub struct SpareKeeper(Arc<Mutex<Spare>>);
 
@@ -37,15 +34,7 @@ pub struct SpareKeeper(Arc<Mutex<Spare>>);
 struct Spare {
     keeper: Option<KeeperLink>,
     directory: Option<Arc<SessionDirectory>>,
-    /// How many sessions have got a keeper.
-    sessions: usize,
-    in_the_making: bool,
 }
-
-/// One session may be all that a client ever has.
-const SEVERAL: usize = 2;
-/// The first command of the session that has taken the last one goes first.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// An idle server has no other processes after this.
 const KEPT: Duration = Duration::from_mins(5);
@@ -90,35 +79,6 @@ impl SpareKeeper {
         }
         plan.profile.protected = protected;
         launch(&plan).await
-    }
-
-    /// A session has got its keeper. If there are several sessions, a spare one is made for the next: `plan` plans it.
-    pub fn replenish(
-        self: &Arc<Self>,
-        former: &SessionDirectory,
-        plan: impl for<'a> FnOnce(&'a SessionDirectory) -> BoxFuture<'a, Option<Plan>> + Send + 'static,
-    ) {
-        {
-            let mut spare = self.0.locked();
-            spare.sessions += 1;
-            if spare.sessions < SEVERAL || spare.in_the_making {
-                return;
-            }
-            spare.in_the_making = true;
-        }
-        let (spare, directory) = (self.clone(), former.another());
-        tokio::spawn(async move {
-            tokio::time::sleep(PAUSE).await;
-            let keeper = match plan(&directory).await {
-                Some(plan) => launch(&plan).await.ok(),
-                None => None,
-            };
-            spare.0.locked().in_the_making = false;
-            if let Some(keeper) = keeper {
-                spare.put(keeper);
-                spare.furnish(directory);
-            }
-        });
     }
 
     /// Ends it.

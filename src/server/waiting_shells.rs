@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
-use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::base::locks::LockExt;
 use crate::exec::{ShellState, WaitingShell};
@@ -39,6 +39,9 @@ struct Pool {
     count: u64,
     /// How many commands calls wait for.
     running: usize,
+    /// Whether the last command left the state as it was. Only then a shell that starts while a command runs is of use
+    /// for the next one.
+    steady: bool,
 }
 
 /// A command that a call waits for.
@@ -50,17 +53,39 @@ struct Slot {
     number: u64,
     /// The directory and the variables it was started with.
     state: Arc<ShellState>,
-    starting: JoinHandle<Option<WaitingShell>>,
+    shell: Shell,
     /// Ends the pause, for a command that comes before it is over.
     hurry: Arc<Notify>,
     /// Gives the shell up after a while.
-    expiring: JoinHandle<()>,
+    _expiring: AbortOnDropHandle<()>,
     _place: Option<SemaphorePermit<'static>>,
+}
+
+#[derive(Debug)]
+enum Shell {
+    Starting(AbortOnDropHandle<Option<WaitingShell>>),
+    Ready(Box<WaitingShell>),
+}
+
+impl Shell {
+    fn is_ready(&self) -> bool {
+        match self {
+            Self::Starting(task) => task.is_finished(),
+            Self::Ready(_) => true,
+        }
+    }
+
+    async fn ready(self) -> Option<WaitingShell> {
+        match self {
+            Self::Starting(task) => task.await.ok().flatten(),
+            Self::Ready(shell) => Some(*shell),
+        }
+    }
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { slots: Vec::new(), wanted: 1, missed: Instant::now(), count: 0, running: 0 }
+        Self { slots: Vec::new(), wanted: 1, missed: Instant::now(), count: 0, running: 0, steady: true }
     }
 }
 
@@ -81,39 +106,55 @@ impl WaitingShells {
             if !pool.slots.is_empty() && place.is_none() {
                 return;
             }
-            let slot = self.slot(&mut pool.count, shared.clone(), place, start(shared.clone()));
+            let hurry = Arc::new(Notify::new());
+            let shell = self.start_later(hurry.clone(), start(shared.clone()));
+            let slot = self.slot(&mut pool.count, shared.clone(), shell, hurry, place);
             pool.slots.push(slot);
         }
+    }
+
+    /// Takes a shell that was started before the session had its first command.
+    pub fn put(&self, state: ShellState, shell: WaitingShell) {
+        let mut pool = self.lock();
+        let slot = self.slot(&mut pool.count, Arc::new(state), Shell::Ready(Box::new(shell)), Arc::default(), None);
+        pool.slots.push(slot);
     }
 
     /// A command has its shell and runs. If no other shell is ready, those that are to come start now and not after a pause.
     /// Returns whether more have to be prepared.
     pub fn hurry(&self) -> bool {
         let pool = self.lock();
-        let any_is_ready = pool.slots.iter().any(|slot| slot.starting.is_finished());
-        let in_demand = pool.wanted > 1 && !any_is_ready && pool.running < processors();
+        let any_is_ready = pool.slots.iter().any(|slot| slot.shell.is_ready());
+        let in_demand = pool.wanted > 1 && pool.steady && !any_is_ready && pool.running < processors();
         if in_demand {
             pool.slots.iter().for_each(|slot| slot.hurry.notify_one());
         }
         in_demand
     }
 
+    fn start_later(
+        &self,
+        hurried: Arc<Notify>,
+        start: impl Future<Output = Option<WaitingShell>> + Send + 'static,
+    ) -> Shell {
+        let shells = self.clone();
+        Shell::Starting(AbortOnDropHandle::new(tokio::spawn(async move {
+            let is_busy = || shells.lock().running >= processors();
+            while tokio::time::timeout(PAUSE, hurried.notified()).await.is_err() && is_busy() {}
+            start.await
+        })))
+    }
+
     fn slot(
         &self,
         count: &mut u64,
         state: Arc<ShellState>,
+        shell: Shell,
+        hurry: Arc<Notify>,
         place: Option<SemaphorePermit<'static>>,
-        start: impl Future<Output = Option<WaitingShell>> + Send + 'static,
     ) -> Slot {
         *count += 1;
-        let (number, hurry) = (*count, Arc::new(Notify::new()));
-        let (hurried, shells) = (hurry.clone(), self.clone());
-        let starting = tokio::spawn(async move {
-            let is_busy = || shells.lock().running >= processors();
-            while tokio::time::timeout(PAUSE, hurried.notified()).await.is_err() && is_busy() {}
-            start.await
-        });
-        let shells = self.clone();
+        let (number, shells) = (*count, self.clone());
         let expiring = tokio::spawn(async move {
             tokio::time::sleep(KEPT_BEYOND_ONE).await;
             if !shells.give_up(number, 1) {
@@ -121,7 +162,7 @@ impl WaitingShells {
                 shells.give_up(number, 0);
             }
         });
-        Slot { number, state, starting, hurry, expiring, _place: place }
+        Slot { number, state, shell, hurry, _expiring: AbortOnDropHandle::new(expiring), _place: place }
     }
 
     /// Ends this shell, if more than so many are there.
@@ -137,10 +178,10 @@ impl WaitingShells {
 
     /// A shell that was started with that state, for one command.
     pub async fn take(&self, state: &ShellState) -> Option<WaitingShell> {
-        let mut slot = {
+        let slot = {
             let mut pool = self.lock();
             let fits = |slot: &Slot| *slot.state == *state;
-            let ready = pool.slots.iter().position(|slot| fits(slot) && slot.starting.is_finished());
+            let ready = pool.slots.iter().position(|slot| fits(slot) && slot.shell.is_ready());
             if ready.is_none() && pool.count > 0 {
                 pool.wanted = (pool.wanted + 1).min(MOST);
                 pool.missed = Instant::now();
@@ -148,8 +189,14 @@ impl WaitingShells {
             let index = ready.or_else(|| pool.slots.iter().position(fits))?;
             pool.slots.remove(index)
         };
-        slot.hurry.notify_one();
-        (&mut slot.starting).await.ok().flatten()
+        let Slot { hurry, shell, .. } = slot;
+        hurry.notify_one();
+        shell.ready().await
+    }
+
+    /// A command has ended, and has changed the state or not.
+    pub fn ended(&self, steady: bool) {
+        self.lock().steady = steady;
     }
 
     /// A call begins to wait for a command.
@@ -177,11 +224,4 @@ impl Drop for AwaitedCommand {
 fn processors() -> usize {
     static COUNT: LazyLock<usize> = LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
     *COUNT
-}
-
-impl Drop for Slot {
-    fn drop(&mut self) {
-        self.starting.abort();
-        self.expiring.abort();
-    }
 }

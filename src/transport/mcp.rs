@@ -128,7 +128,10 @@ impl ServerHandler for Handler {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        roots::ask_first(&self.server, &self.client(&context.extensions), &context.peer);
+        let client = self.client(&context.extensions);
+        if !roots::ask_first(&self.server, &client, &context.peer) {
+            self.server.expect_session(self.server.workplace(&[]));
+        }
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
@@ -137,7 +140,9 @@ impl ServerHandler for Handler {
 
     async fn list_tools(&self, _: Page, _: RequestContext<RoleServer>) -> Result<ListToolsResult, ErrorData> {
         self.server.follow_configuration().await;
-        Ok(ListToolsResult::with_all_items(self.server.tools().iter().map(|entry| tool(entry)).collect()))
+        let all = self.server.tools().iter().map(|entry| tool(entry)).collect();
+        self.server.has_greeted();
+        Ok(ListToolsResult::with_all_items(all))
     }
 
     async fn call_tool(

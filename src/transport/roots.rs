@@ -12,13 +12,14 @@ use rmcp::service::Peer;
 
 use crate::server::{Client, Server};
 
-/// Asks unless the client was asked before. Does not wait: calls do, in [`crate::server::Roots::ready`].
-pub fn ask_first(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>) {
-    if offers_roots(peer)
-        && let Some(question) = client.roots().ask_first()
-    {
+/// Asks unless the client was asked before. Does not wait: calls do, in [`crate::server::Roots::ready`]. Returns whether the
+/// client has roots.
+pub fn ask_first(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>) -> bool {
+    let offers = offers_roots(peer);
+    if offers && let Some(question) = client.roots().ask_first() {
         ask(server, client, peer, question);
     }
+    offers
 }
 
 /// Asks again, after the client announced a change.
@@ -51,7 +52,11 @@ fn ask(server: &Arc<Server>, client: &Arc<Client>, peer: &Peer<RoleServer>, ques
         let roots: Vec<PathBuf> = uris.iter().filter_map(|uri| path_of(uri)).collect();
         tracing::info!(?roots, "the client's roots");
         if client.roots().is_current(question) {
-            client.move_to(&server.workplace(&roots));
+            let workplace = server.workplace(&roots);
+            client.move_to(&workplace);
+            if client.sessions().is_empty() {
+                server.expect_session(workplace);
+            }
         }
         client.roots().answered(question);
     });

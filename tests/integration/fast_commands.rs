@@ -1,9 +1,9 @@
-//! What makes short commands fast changes nothing that they do: shells without a report, and sessions that find a keeper
-//! ready.
+//! What makes short commands fast changes nothing that they do: shells without a report, and sessions that are made before
+//! anybody asks for them.
 
 use serde_json::json;
 
-use crate::support::{World, everywhere};
+use crate::support::{Client, World, descendants, everywhere, until};
 
 #[test]
 fn a_plain_command_leaves_the_session_as_it_is_and_any_other_moves_it() {
@@ -73,9 +73,59 @@ fn texts_of_every_length_and_alphabet_arrive_whole_in_a_waiting_shell() {
     }
 }
 
-/// From the third session on, a keeper is made before its session.
+/// The shells that wait below this server, by the pid that each of them has in its own namespace.
+fn waiting_shells(client: &Client) -> Vec<String> {
+    let inner_pid = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+        (line("Name:")? == "bash").then(|| line("NSpid:"))??.split_whitespace().last().map(str::to_owned)
+    };
+    descendants(client.pid()).into_iter().filter_map(inner_pid).collect()
+}
+
+fn wait_for_a_shell(client: &Client) -> Vec<String> {
+    until("a shell that waits", || Some(waiting_shells(client)).filter(|shells| !shells.is_empty()))
+}
+
 #[test]
-fn sessions_that_find_a_keeper_ready_are_apart_and_see_no_new_secret() {
+fn the_first_command_of_a_client_finds_a_shell_that_has_started_before_it() {
+    everywhere("", &[], |inside| {
+        let before = wait_for_a_shell(&inside.client);
+        let secret = inside.home_file(".netrc", "canary");
+        let shown = inside.client.bash(&format!("echo \"pid $$\"; cat {}", secret.display())).text();
+        assert!(before.iter().any(|pid| shown.contains(&format!("pid {pid}\n"))), "{before:?}: {shown}");
+        assert!(!shown.contains("canary"), "{shown}");
+    });
+}
+
+/// The session of the first client is made before its first call, with the settings of that moment.
+#[test]
+fn settings_that_change_before_the_first_command_count_for_it() {
+    let world = World::new();
+    let config = world.outside().join("config.toml");
+    std::fs::write(&config, "").unwrap();
+    let mut server = world.server(&["--config", config.to_str().unwrap()]);
+    wait_for_a_shell(&server);
+    std::fs::write(&config, "[sandbox]\nmode = \"read-only\"\n").unwrap();
+    let shown = server.bash("echo written >file").text();
+    assert!(shown.starts_with("exit_code: 1\n") && !world.project().join("file").exists(), "{shown}");
+}
+
+#[test]
+fn a_directory_that_is_replaced_before_the_first_command_is_the_new_one() {
+    let world = World::new();
+    let mut server = world.server(&[]);
+    wait_for_a_shell(&server);
+    let project = world.project();
+    std::fs::rename(&project, project.with_extension("old")).unwrap();
+    std::fs::create_dir(&project).unwrap();
+    std::fs::write(project.join("new"), "").unwrap();
+    assert_eq!(server.bash("ls; pwd").stdout(), format!("new\n{}\n", project.display()));
+}
+
+/// The first session of a server, and those from the third one on, are made before anybody asks for them.
+#[test]
+fn sessions_that_were_made_before_are_apart_and_see_no_new_secret() {
     everywhere("", &[], |inside| {
         let run = |inside: &mut crate::support::Inside, session: usize, command: &str| {
             let session = format!("s{session}");
@@ -96,9 +146,8 @@ fn sessions_that_find_a_keeper_ready_are_apart_and_see_no_new_secret() {
     });
 }
 
-/// Each proxy answers for the session that has taken the keeper.
 #[test]
-fn sessions_with_a_network_of_their_own_that_find_a_keeper_ready_have_their_own_proxy() {
+fn sessions_with_hosts_that_were_made_before_have_their_own_proxy() {
     everywhere("", &["--allow-host", "example.test"], |inside| {
         for session in 0..6 {
             let host = format!("h{session}.test");

@@ -124,7 +124,7 @@ fn put_on_top(covers: &[PathBuf], mut places: Vec<Place>) -> Result<(), Failure>
 /// from the path by which everybody knows it.
 fn above_secrets(profile: &Profile) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for mask in &profile.secrets {
+    for mask in profile.secrets.iter() {
         let Some(scope) = profile.writable.iter().find(|scope| mask.at.starts_with(scope)) else { continue };
         if !mask.at.exists() {
             continue;

@@ -163,7 +163,7 @@ mod tests {
             writable: vec!["/p".into(), "/cache".into()],
             scope: vec!["/p".into()],
             tmp: "/t".into(),
-            secrets: vec![crate::sandbox::secrets::Mask::hidden("/p/.gnupg".into())],
+            secrets: [crate::sandbox::secrets::Mask::hidden("/p/.gnupg".into())].into(),
             sockets: Sockets::Only(vec!["/run/x.sock".into()]),
             ..Profile::default()
         };
