@@ -35,7 +35,7 @@ struct Case {
     most_mebibytes: f64,
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     Case {
         name: "an edit in 10 MB / read, write, fsync",
         call: |subject, at, round| {
@@ -49,6 +49,13 @@ const CASES: [Case; 4] = [
     Case {
         name: "find over 20,000 files / rg --files",
         call: |subject, at, _| Some((subject.files?.find?)(at, "*7.txt")),
+        floor: |at| floor::run("rg", &["--no-config", "--files"], at),
+        target: Target::RatioAtMost(1.1),
+        most_mebibytes: 64.0,
+    },
+    Case {
+        name: "find over 20,000 files / rg --files -g",
+        call: |subject, at, _| Some((subject.files?.find?)(at, "*7.txt")).filter(|_| subject.ours),
         floor: |at| floor::run("rg", &["--no-config", "--files", "-g", "*7.txt"], at),
         target: Target::RatioAtMost(1.1),
         most_mebibytes: 64.0,

@@ -11,8 +11,8 @@ use crate::subject::Subject;
 use crate::table::{Figure, Row, Target};
 
 const PROMISED_MEBIBYTES: Target = Target::ValueAtMost(6.0);
-/// Our server gives memory back within a minute after its last call.
-const SETTLE: Duration = Duration::from_secs(62);
+/// Our server gives memory back within four seconds after its last call.
+const SETTLE: Duration = Duration::from_secs(5);
 
 pub fn measure(options: &Options, scratch: &Path) -> Vec<Row> {
     options.servers.iter().flat_map(|subject| rows(subject, weigh(subject, scratch))).collect()

