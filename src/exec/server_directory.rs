@@ -23,6 +23,7 @@ use crate::sandbox::limits::DiskLimits;
 /// Below the cache directory.
 const PARENT: &str = "outputs";
 const APPROVALS: &str = "approvals";
+const LOCK: &str = "lock";
 
 #[derive(Debug)]
 pub struct ServerDirectory {
@@ -122,8 +123,11 @@ fn make(parent: &Path, prefix: &str) -> io::Result<(PathBuf, File)> {
     let path = parent.join(format!("{prefix}{}-{}", std::process::id(), crate::base::random::hex::<8>()));
     let named = |error: io::Error| io::Error::other(format!("{}: {error}", path.display()));
     std::fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
-    let lock = File::options().read(true).write(true).create_new(true).mode(0o600).open(path.join("lock"))?;
+    // It gets its name when it is held. Another server that starts now would take a free lock for that of a dead server.
+    let new = path.join("new-lock");
+    let lock = File::options().read(true).write(true).create_new(true).mode(0o600).open(&new)?;
     flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+    std::fs::rename(new, path.join(LOCK))?;
     Ok((path, lock))
 }
 
@@ -139,7 +143,7 @@ fn remove_abandoned(parent: &Path, prefix: &str) {
 }
 
 fn is_abandoned(directory: &Path) -> bool {
-    match File::open(directory.join("lock")) {
+    match File::open(directory.join(LOCK)) {
         Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok(),
         // A starting server makes its directory a moment before its lock. Only an old directory without one is abandoned.
         Err(_) => older_than_a_minute(directory),
@@ -153,6 +157,8 @@ fn older_than_a_minute(directory: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     #[test]
@@ -169,5 +175,23 @@ mod tests {
         let path = living.path.clone();
         drop(living);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_server_that_starts_leaves_another_that_starts_alone() {
+        let world = tempfile::tempdir().unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    remove_abandoned(world.path(), "");
+                }
+            });
+            // A failure ends the thread too, so nothing is asserted here.
+            let starts = |_| make(world.path(), "").is_ok_and(|(path, _lock)| std::fs::remove_dir_all(path).is_ok());
+            let unharmed = (0..5000).all(starts);
+            over.store(true, Ordering::Relaxed);
+            assert!(unharmed);
+        });
     }
 }

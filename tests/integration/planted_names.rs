@@ -142,12 +142,8 @@ fn no_protected_name_is_planted_or_replaced() {
         end(inside);
         for (number, attack) in NAMES.iter().enumerate() {
             for name in [".vscode/tasks.json", ".claude/s", ".envrc"] {
-                assert_eq!(
-                    inside.world.read(&format!("{number}/{name}")),
-                    "mine\n",
-                    "{attack}\n{}",
-                    inside.client.log()
-                );
+                let stands = std::fs::read_to_string(root.join(number.to_string()).join(name));
+                assert_eq!(stands.ok().as_deref(), Some("mine\n"), "{name}: {attack}\n{}", inside.client.log());
             }
         }
         let planted = "grep -rl evil . --include=.envrc --include=tasks.json --include=s --include=opencode.json \
