@@ -107,6 +107,16 @@ impl Inventory {
         for change in changes {
             let verdict = self.judge(kind, &change, window);
             let before = change.before.as_ref();
+            // What is gone while a command runs may come back, with a directory that the command is replacing.
+            let undecided = matches!(verdict, Verdict::Reject { .. })
+                || change.after.is_none() && matches!(verdict, Verdict::Accept { own: false });
+            if undecided && self.waits(&change.path, change.after.as_ref(), window) {
+                if let Some(item) = self.items.get_mut(path) {
+                    item.look_again(&change.path);
+                }
+                continue;
+            }
+            self.suspects.remove(&change.path);
             let entry = match verdict {
                 Verdict::Accept { own } => {
                     let after = change.after.map(|after| Entry {
@@ -125,13 +135,6 @@ impl Inventory {
                     change.after
                 }
                 Verdict::Reject { because } => {
-                    if self.waits(&change.path, change.after.as_ref(), window) {
-                        if let Some(item) = self.items.get_mut(path) {
-                            item.look_again(&change.path);
-                        }
-                        continue;
-                    }
-                    self.suspects.remove(&change.path);
                     let found = change.after.map(|after| (change.path.clone(), after)).into_iter().collect();
                     let (undone, version) = self.undo(&change.path, kind, because, found, before);
                     report.undone.push(undone);

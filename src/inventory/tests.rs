@@ -132,6 +132,30 @@ fn a_replaced_parent_does_not_replace_what_is_locked() {
     }
 }
 
+/// A look can come between the two steps of a command.
+#[test]
+fn a_directory_above_that_is_being_replaced_counts_only_when_the_command_is_done() {
+    let mut scene = Scene::new(true, |repository| {
+        repository.write("d/.envrc", "mine");
+        repository.write("d/.vscode/tasks.json", "mine");
+    });
+    std::fs::rename(scene.path("d"), scene.path("e")).unwrap();
+    let patient = Window { patient: true, ..scene.window() };
+    assert_eq!(scene.walk(&patient), Vec::<String>::new());
+    scene.write("d/.envrc", "evil");
+    scene.write("d/.vscode/tasks.json", "evil");
+    assert_eq!(scene.everywhere().len(), 2);
+    for name in ["d/.envrc", "d/.vscode/tasks.json", "e/.envrc", "e/.vscode/tasks.json"] {
+        assert_eq!(scene.read(name), Some("mine".to_owned()), "{name}");
+    }
+    // What stays away was moved, and is not put back.
+    std::fs::remove_dir_all(scene.path("d")).unwrap();
+    for _ in 0..3 {
+        assert_eq!(scene.walk(&patient), Vec::<String>::new());
+    }
+    assert!(!scene.path("d").exists());
+}
+
 #[test]
 fn without_mounts_what_is_locked_is_put_back() {
     let mut scene = Scene::new(false, |repository| {
