@@ -55,6 +55,8 @@ impl Pool {
         let mut state = self.state.locked();
         state.jobs.push_back(job);
         if state.idle >= state.jobs.len() {
+            // The thread that wakes up needs the lock.
+            drop(state);
             self.work.notify_one();
             return None;
         }

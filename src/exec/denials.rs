@@ -34,6 +34,11 @@ impl Denials {
         refused.into_iter().chain(self.told.take()).collect()
     }
 
+    /// Whether its keeper has told anything about it. The same is told only once for one reaper.
+    pub fn has_told(&self) -> bool {
+        self.told.has_told()
+    }
+
     fn in_text(&self, text: &str) -> Option<String> {
         explain::explain(&self.profile, &self.cwd, text)
     }

@@ -1,6 +1,6 @@
 //! What a keeper has told the server between requests: that it has died, and which processes it killed and why.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -14,8 +14,8 @@ pub struct KeeperNews {
     socket: Arc<Socket>,
     dead: AtomicBool,
     notes: Mutex<Vec<KeeperNote>>,
-    /// Reapers whose commands will ask for their own notes.
-    claimed: Mutex<HashSet<i32>>,
+    /// Reapers whose commands will ask for their own notes, and how many do: a shell may run one after the other.
+    claimed: Mutex<HashMap<i32, usize>>,
     /// Where the session's usage counts.
     pub(super) totals: OnceLock<Arc<Totals>>,
 }
@@ -25,6 +25,7 @@ pub struct KeeperNews {
 pub struct Claim {
     news: Arc<KeeperNews>,
     reaper: i32,
+    has_told: AtomicBool,
 }
 
 impl KeeperNews {
@@ -72,14 +73,14 @@ impl KeeperNews {
     }
 
     pub fn claim(self: &Arc<Self>, reaper: i32) -> Claim {
-        self.claimed.locked().insert(reaper);
-        Claim { news: self.clone(), reaper }
+        *self.claimed.locked().entry(reaper).or_default() += 1;
+        Claim { news: self.clone(), reaper, has_told: AtomicBool::default() }
     }
 
     /// Notes about processes that no call and no task answers for.
     pub fn take_unclaimed(&self) -> Vec<String> {
         let claimed = self.claimed.locked();
-        self.take(|reaper| !claimed.contains(&reaper))
+        self.take(|reaper| !claimed.contains_key(&reaper))
     }
 
     fn take(&self, wanted: impl Fn(i32) -> bool) -> Vec<String> {
@@ -90,13 +91,24 @@ impl KeeperNews {
 
 impl Claim {
     pub fn take(&self) -> Vec<String> {
-        self.news.take(|reaper| reaper == self.reaper)
+        let notes = self.news.take(|reaper| reaper == self.reaper);
+        self.has_told.fetch_or(!notes.is_empty(), Ordering::Relaxed);
+        notes
+    }
+
+    /// Whether there have been any.
+    pub fn has_told(&self) -> bool {
+        self.has_told.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.news.claimed.locked().remove(&self.reaper);
+        let mut claimed = self.news.claimed.locked();
+        if let Some(count) = claimed.get_mut(&self.reaper) {
+            *count -= 1;
+        }
+        claimed.retain(|_, count| *count > 0);
     }
 }
 
@@ -108,13 +120,17 @@ mod tests {
     async fn a_note_goes_to_the_command_it_is_about() {
         let (ours, keeper) = Socket::pair().unwrap();
         let news = Arc::new(KeeperNews::new(Arc::new(ours)));
-        let (first, second) = (news.claim(1), news.claim(2));
+        drop(news.claim(2));
+        let (first, second, earlier) = (news.claim(1), news.claim(2), news.claim(1));
+        drop(earlier);
         for reaper in [1, 2, 3] {
             let note = KeeperNote { reaper, text: format!("of {reaper}") };
             rustix::net::send(&keeper, &note.encode(), rustix::net::SendFlags::empty()).unwrap();
         }
         assert_eq!(news.take_unclaimed(), ["of 3"]);
+        assert!(!first.has_told());
         assert_eq!(first.take(), ["of 1"]);
+        assert!(first.take().is_empty() && first.has_told());
         drop(second);
         assert_eq!(news.take_unclaimed(), ["of 2"], "its command asks no more");
     }

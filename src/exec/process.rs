@@ -2,6 +2,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::socket::Socket;
 use crate::base::locks::LockExt;
@@ -20,8 +21,21 @@ pub struct Process {
     reports: Arc<watch::Sender<Life>>,
 }
 
-/// The socket to the reaper. `None` once the tree is gone: a handle to an ended command holds no descriptor.
-type Control = Mutex<Option<Arc<Socket>>>;
+/// What the server holds of a reaper. A shell that stays runs several commands, one after the other, with one reaper.
+#[derive(Debug)]
+struct Control {
+    state: Mutex<Reaper>,
+    /// Ends the listening task, which would otherwise hold the socket open.
+    _over: DropGuard,
+}
+
+#[derive(Debug)]
+struct Reaper {
+    /// `None` once the tree is gone: a handle to an ended command holds no descriptor.
+    socket: Option<Arc<Socket>>,
+    /// Of the command that runs now.
+    life: Arc<watch::Sender<Life>>,
+}
 
 /// The processes above a reaper, for when it does not answer.
 #[derive(Clone, Debug)]
@@ -59,25 +73,35 @@ pub const GRACE: Duration = Duration::from_secs(5);
 
 impl Process {
     pub fn new(control: Socket, elders: Elders, pid: i32, reaper: i32) -> Self {
-        let control = Arc::new(Mutex::new(Some(Arc::new(control))));
+        let (socket, over) = (Arc::new(control), CancellationToken::new());
         let (sender, life) = watch::channel(Life::default());
-        let (listening, reports) = (Arc::downgrade(&control), Arc::new(sender));
-        let sender = reports.clone();
-        tokio::spawn(async move { listen(&listening, &sender).await });
+        let reports = Arc::new(sender);
+        let state = Mutex::new(Reaper { socket: Some(socket.clone()), life: reports.clone() });
+        let control = Arc::new(Control { state, _over: over.clone().drop_guard() });
+        let listening = Arc::downgrade(&control);
+        tokio::spawn(async move { listen(&listening, &socket, &over).await });
         Self { pid, reaper, control, elders, life, reports }
     }
 
-    /// The server itself has seen how the command ends, with nothing left of its tree. The reaper says the same a little later.
-    pub(super) fn seen_exiting(&self, status: ExitStatus) -> Exited {
+    /// The command has ended with nothing left of its tree but its shell, which stays.
+    pub(super) fn stays(&self, status: ExitStatus) -> Exited {
         let exited = Exited { status, running: Vec::new(), alone: true };
-        self.reports.send_if_modified(|life| {
-            let is_news = life.exited.is_none();
-            if is_news {
-                (life.exited, life.gone) = (Some(exited.clone()), true);
-            }
-            is_news
+        self.reports.send_modify(|life| {
+            life.exited = Some(exited.clone());
+            (life.gone, life.closed) = (true, true);
         });
         exited
+    }
+
+    /// The next command of the shell that has stayed.
+    pub(super) fn again(&self) -> Self {
+        let mut reaper = self.control.state.locked();
+        let is_gone = reaper.socket.is_none();
+        let (sender, life) = watch::channel(Life { gone: is_gone, closed: is_gone, ..Life::default() });
+        reaper.life = Arc::new(sender);
+        let reports = reaper.life.clone();
+        drop(reaper);
+        Self { life, reports, ..self.clone() }
     }
 
     /// Waits until the command itself has ended. `None` when its reaper was killed first, so the status is unknown.
@@ -186,7 +210,8 @@ impl Process {
     }
 
     async fn order(&self, order: Order) {
-        let control = self.control.locked().clone();
+        // The shell of a command that has ended may run another one.
+        let control = self.control.state.locked().socket.clone().filter(|_| !self.is_gone());
         if let Some(control) = control {
             // If the reaper is gone, so is its tree.
             let _ = control.send(&order.encode(), &[]).await;
@@ -194,32 +219,31 @@ impl Process {
     }
 }
 
-/// Publishes the reaper's reports to the waiters. The socket closes when the tree is gone.
-async fn listen(control: &Weak<Control>, life: &watch::Sender<Life>) {
+/// Publishes the reaper's reports to those who wait for the command that runs. The socket closes when the tree is gone, or when
+/// every handle was dropped: that tells the reaper to end the tree.
+async fn listen(control: &Weak<Control>, socket: &Arc<Socket>, over: &CancellationToken) {
     loop {
-        let Some(socket) = control.upgrade().and_then(|control| control.locked().clone()) else { return };
         let message = tokio::select! {
             message = socket.receive() => message,
-            // Every handle was dropped. Closing our end tells the reaper to end the tree.
-            () = life.closed() => return,
+            () = over.cancelled() => return,
         };
+        let Some(control) = control.upgrade() else { return };
+        let mut reaper = control.state.locked();
         match ReaperEvent::decode(&message) {
-            Ok(ReaperEvent::Exited { status, running, alone, closed }) => life.send_modify(|life| {
+            Ok(ReaperEvent::Exited { status, running, alone, closed }) => reaper.life.send_modify(|life| {
                 life.exited = Some(Exited { status, running, alone });
                 life.gone = alone;
                 life.closed = closed;
             }),
-            Ok(ReaperEvent::Gone) => life.send_modify(|life| (life.gone, life.closed) = (true, true)),
-            Ok(ReaperEvent::InputAwaited { sleeps }) => life.send_modify(|life| {
+            Ok(ReaperEvent::Gone) => reaper.life.send_modify(|life| (life.gone, life.closed) = (true, true)),
+            Ok(ReaperEvent::InputAwaited { sleeps }) => reaper.life.send_modify(|life| {
                 life.answers += 1;
                 life.input_wait = sleeps;
             }),
             Ok(_) => {}
             Err(_) => {
-                if let Some(control) = control.upgrade() {
-                    control.locked().take();
-                }
-                life.send_modify(|life| {
+                reaper.socket = None;
+                reaper.life.send_modify(|life| {
                     life.lost = (!life.gone).then(Instant::now);
                     (life.gone, life.closed) = (true, true);
                 });

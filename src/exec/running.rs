@@ -1,16 +1,15 @@
 //! A command under way, and how a call waits for its end.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::output::Recording;
 use super::process::{Exited, Process};
-use super::shell::{GONE, STALE, StateChannel};
+use super::shell::{Again, BEFORE_THE_KEEPER_WATCHES, STALE, StateChannel};
 use super::terminal::Terminal;
-use super::{Denials, ExitStatus, Input, OwnNetwork, ShellReport, ShellState};
-use crate::keeper::last_moment::{LONGEST_LOOK, LastMoment, Now};
+use super::{Denials, ExitStatus, Input, KeeperLink, OwnNetwork, ShellReport};
 
 #[derive(Debug)]
 pub struct Running {
@@ -24,10 +23,8 @@ pub struct Running {
     pub(super) channel: StateChannel,
     /// Authenticates what comes over the channel.
     pub(super) nonce: String,
-    /// The state that its shell began with, if its text is plain: it ends with the same one and reports only that it ends.
-    pub(super) unchanged: Option<ShellState>,
-    /// Shows how a plain text ended before its reaper tells.
-    pub(super) last_moment: Option<LastMoment>,
+    /// For a shell that stays and waits for the next text.
+    pub(super) again: Option<Again>,
 }
 
 /// Where its output goes.
@@ -75,24 +72,35 @@ impl Running {
                 None => std::future::pending().await,
             }
         };
-        let exited = self.process.exited();
+        let Self { process, channel, again, nonce, .. } = &mut *self;
         let exited = async {
+            let exited = process.exited();
             tokio::pin!(exited);
-            if let Some(moment) = self.last_moment.take() {
-                tokio::select! {
-                    biased;
-                    exited = &mut exited => return exited,
-                    () = self.channel.end_announced() => {}
-                    () = tokio::time::sleep(BEFORE_THE_CHANNEL_IS_READ) => {}
-                }
-                if let Some(status) = seen_in(&moment).await {
-                    return Some(self.process.seen_exiting(status));
+            if let Some(again) = again {
+                let stays = channel.stays(nonce, again.variables());
+                tokio::pin!(stays);
+                let keeper_watches = tokio::time::sleep(BEFORE_THE_KEEPER_WATCHES);
+                tokio::pin!(keeper_watches);
+                loop {
+                    tokio::select! {
+                        biased;
+                        exited = &mut exited => return exited,
+                        stayed = &mut stays => {
+                            let status = stayed.status;
+                            if again.has_stayed(stayed) {
+                                return Some(process.stays(status));
+                            }
+                            again.ends();
+                            return exited.await;
+                        }
+                        () = &mut keeper_watches, if again.waits() => again.ends(),
+                    }
                 }
             }
             if let Ok(exited) = tokio::time::timeout(BEFORE_THE_CHANNEL_IS_READ, &mut exited).await {
                 return exited;
             }
-            drop(self.channel.begin());
+            drop(channel.begin());
             exited.await
         };
         let exited = tokio::select! {
@@ -121,21 +129,22 @@ impl Running {
         }
     }
 
+    /// The keeper of a shell that stays.
+    pub fn keeper_to_stay_with(&self) -> Option<Arc<KeeperLink>> {
+        self.again.as_ref().filter(|again| again.stays()).map(|again| again.keeper().clone())
+    }
+
     async fn exited(&mut self, exited: Exited) -> Ending {
-        let bytes = self.channel.take().await;
+        // A shell that stays goes on to use its channel.
+        let stays = self.again.as_ref().is_some_and(Again::stays);
+        let bytes = if stays { Vec::new() } else { self.channel.take().await };
         if bytes == STALE.as_bytes() {
             return Ending::Stale;
         }
         // A shell that was told to die may still report. That is not a state the agent asked for.
         let died = matches!(exited.status, ExitStatus::Signal(_));
-        let report = match self.unchanged.take() {
-            Some(state) => {
-                let cwd_is_gone = bytes.strip_suffix(GONE.as_bytes()).is_some_and(|rest| rest == self.nonce.as_bytes());
-                cwd_is_gone.then_some(ShellReport { state, cwd_is_gone })
-            }
-            None => ShellReport::parse(&bytes, &self.nonce),
-        };
-        let report = report.filter(|_| !died);
+        let changed = self.again.as_mut().and_then(|again| again.report(&bytes, &self.nonce));
+        let report = changed.or_else(|| ShellReport::parse(&bytes, &self.nonce)).filter(|_| !died);
         Ending::Exited { exited, report }
     }
 
@@ -146,20 +155,6 @@ impl Running {
         self.streams.drain().await;
         self.process.exited_by_now().await
     }
-}
-
-/// The exit status of a command that ends in this moment.
-async fn seen_in(moment: &LastMoment) -> Option<ExitStatus> {
-    let begun = Instant::now();
-    while begun.elapsed() < LONGEST_LOOK {
-        match moment.now()? {
-            Now::Ended(status) => return status,
-            // It may need our processor to go on, and other calls may need this thread.
-            Now::Lives => rustix::thread::sched_yield(),
-        }
-        tokio::task::yield_now().await;
-    }
-    None
 }
 
 impl Streams {

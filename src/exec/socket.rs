@@ -115,12 +115,12 @@ impl Socket {
 
 const LONGEST_MESSAGE: usize = 64 * 1024;
 
-/// The memory for the message is not cleared first: that would take longer than everything else here.
+/// Most looks find no message, so the memory for one is taken only when it is there.
 fn receive_into(socket: &OwnedFd) -> Result<Vec<u8>, Errno> {
-    let mut message = Vec::with_capacity(LONGEST_MESSAGE);
-    let mut receive = || recv(socket, spare_capacity(&mut message), RecvFlags::empty());
-    after_reset(receive(), receive)?;
-    message.shrink_to_fit();
+    let measure = || recv(socket, &mut [0; 0], RecvFlags::PEEK | RecvFlags::TRUNC).map(|(_, length)| length);
+    let length = after_reset(measure(), measure)?;
+    let mut message = Vec::with_capacity(length.clamp(1, LONGEST_MESSAGE));
+    recv(socket, spare_capacity(&mut message), RecvFlags::empty())?;
     Ok(message)
 }
 

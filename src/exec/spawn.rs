@@ -70,7 +70,7 @@ pub async fn spawn_words(
     let program = search_path::program(&place.state.environment, &name).ok_or_else(missing)?;
     let prepare = || -> io::Result<_> {
         let (streams, [stdout, stderr]) = place.recorded_pipes(listener)?;
-        let mut environment = place.state.environment.clone();
+        let mut environment = place.state.environment.to_vec();
         environment.push(("PWD".into(), place.state.cwd.clone().into()));
         let start = Start {
             program: program.into(),
@@ -137,17 +137,7 @@ impl Place<'_> {
     pub(super) fn running(&self, process: Process, streams: Streams, channel: StateChannel) -> Running {
         let denials = Denials::new(self.keeper, &process, &self.state.cwd);
         let network = self.keeper.network().cloned();
-        Running {
-            process,
-            streams,
-            input: None,
-            denials,
-            network,
-            channel,
-            nonce: self.nonce.to_owned(),
-            unchanged: None,
-            last_moment: None,
-        }
+        Running { process, streams, input: None, denials, network, channel, nonce: self.nonce.to_owned(), again: None }
     }
 
     fn connect_terminal(&self, master: OwnedFd) -> io::Result<(Arc<Input>, Streams)> {
@@ -165,7 +155,7 @@ impl Place<'_> {
         Ok((input, Streams::Terminal { terminal, raw }))
     }
 
-    fn view(&self) -> View {
+    pub(super) fn view(&self) -> View {
         View::new(self.settings.output.view_characters)
     }
 }

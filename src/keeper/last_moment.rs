@@ -2,18 +2,15 @@
 //!
 //! When a process exits, the kernel first settles its exit status, then takes its memory down, then closes its files, and
 //! only then tells the parent. Taking down the memory is the longest part of a short command. A shell says that it is about to
-//! exit, and the reaper or the server then looks at `/proc/PID/stat` until the process has no memory any more. From
+//! exit with a signal, and the reaper then looks at `/proc/PID/stat` until the process has no memory any more. From
 //! then on the status that the file shows is the one that `waitpid` will return: no signal can change it. The shell's own
-//! word is only a hint when to look; it is never believed.
-//!
-//! The reaper looks after a signal. For a waiting shell it hands the open files to the server, which hears of the end of a plain
-//! text directly and need not wait until the reaper has been woken up.
+//! word is only a hint when to look; it is not believed.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use super::family::Family;
 use super::processes;
 use super::protocol::ExitStatus;
 
@@ -27,30 +24,14 @@ pub const LONGEST_LOOK: Duration = Duration::from_micros(500);
 #[derive(Debug)]
 pub struct LastMoment {
     stat: File,
-    /// The children of the command, and our own.
-    children: [File; 2],
-    command: i32,
+    family: Family,
 }
 
 impl LastMoment {
     /// `None` where the kernel does not show us what we need, or the command has exited already.
     pub fn open(command: i32) -> Option<Self> {
-        let open = |path: String| File::open(path).ok();
-        let children =
-            [open(format!("/proc/{command}/task/{command}/children"))?, open("/proc/thread-self/children".to_owned())?];
-        Some(Self { stat: open(format!("/proc/{command}/stat"))?, children, command })
-    }
-
-    /// For another process, which makes the same of them with [`LastMoment::from_files`].
-    pub fn files(&self) -> [BorrowedFd<'_>; 3] {
-        let [of_command, own] = &self.children;
-        [self.stat.as_fd(), of_command.as_fd(), own.as_fd()]
-    }
-
-    /// `command` is the number of the process in the namespace of the process that opened the files.
-    pub fn from_files(files: Vec<OwnedFd>, command: i32) -> Option<Self> {
-        let [stat, of_command, own] = <[OwnedFd; 3]>::try_from(files).ok()?.map(File::from);
-        Some(Self { stat, children: [of_command, own], command })
+        let family = Family::open(command)?;
+        Some(Self { stat: File::open(format!("/proc/{command}/stat")).ok()?, family })
     }
 
     /// Waits until the command's program runs, and says whether this process may know the exit status. The kernel shows 1 to a
@@ -68,39 +49,19 @@ impl LastMoment {
         false
     }
 
-    /// Whether this process may know the exit status of a command whose program runs.
-    pub fn shows_status(&self) -> bool {
-        self.look().is_some_and(|seen| seen.start_of_code > 1)
-    }
-
     /// The exit status, once it is final. `None` if that takes longer than a moment, or if the command leaves processes
     /// behind: then the usual way tells more.
     pub fn wait(&self) -> Option<ExitStatus> {
         let begun = Instant::now();
         loop {
-            match self.now()? {
-                Now::Ended(status) => return status,
-                Now::Lives if begun.elapsed() > LONGEST_LOOK => return None,
-                Now::Lives => rustix::thread::sched_yield(),
+            match self.look()? {
+                Seen { memory: 0, exit_status, .. } => {
+                    return self.family.is_alone().then(|| processes::exit_status(exit_status));
+                }
+                _ if begun.elapsed() > LONGEST_LOOK => return None,
+                _ => rustix::thread::sched_yield(),
             }
         }
-    }
-
-    /// What can be seen at this instant. `None` if nothing can.
-    pub fn now(&self) -> Option<Now> {
-        let seen = self.look()?;
-        let ended = || Now::Ended(self.is_alone().then(|| processes::exit_status(seen.exit_status)));
-        Some(if seen.memory == 0 { ended() } else { Now::Lives })
-    }
-
-    /// Whether the command, which has no memory any more, has no descendant. It cannot fork, so if it has no child now, every
-    /// other descendant would have to be below another child of ours.
-    fn is_alone(&self) -> bool {
-        let mut text = [0; 64];
-        let [command, own] = &self.children;
-        let has_none = matches!(command.read_at(&mut text, 0), Ok(0));
-        let ours = own.read_at(&mut text, 0).ok().and_then(|count| std::str::from_utf8(&text[..count]).ok());
-        has_none && ours.is_some_and(|ours| ours.trim_end() == self.command.to_string())
     }
 
     fn look(&self) -> Option<Seen> {
@@ -108,14 +69,6 @@ impl LastMoment {
         let count = self.stat.read_at(&mut text, 0).ok()?;
         Seen::parse(std::str::from_utf8(&text[..count]).ok()?)
     }
-}
-
-/// What has become of a command.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Now {
-    Lives,
-    /// The status is missing if it has left processes behind.
-    Ended(Option<ExitStatus>),
 }
 
 /// What `/proc/PID/stat` says.

@@ -24,23 +24,24 @@
 
 mod descendants;
 mod descriptors;
+pub mod family;
 pub mod guard;
 mod home_mount;
 mod in_child;
 mod input_wait;
 mod keeper;
-pub mod last_moment;
+mod last_moment;
 mod left_segments;
 mod memory;
 mod packets;
 mod process_table;
-mod processes;
+pub(crate) mod processes;
 pub mod protocol;
 mod pty;
 mod reaper;
 mod session_limits;
 mod signals;
-mod spawn;
+pub(crate) mod spawn;
 mod supervisor;
 mod watched_child;
 mod witness;

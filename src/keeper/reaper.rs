@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::event::PollFlags;
 
+use super::family::{Family, OutputFlags};
 use super::input_wait::InputFile;
 use super::last_moment::{ABOUT_TO_EXIT, LastMoment};
 use super::processes::{self, Waited};
@@ -28,15 +29,15 @@ pub fn main(descriptors: StartDescriptors) -> ! {
     match started {
         Ok(Command { pid, input, terminal, waits }) => {
             let message = ReaperEvent::Started { pid, reaper: processes::own_pid() }.encode();
-            let last_moment = if waits { LastMoment::open(pid) } else { None };
-            match (&terminal, &last_moment) {
+            let family = if waits { Family::open(pid).zip(OutputFlags::open(pid)) } else { None };
+            match (&terminal, &family) {
                 (Some(master), _) => packets::send_with(&control, &message, master.as_fd()),
-                (None, Some(moment)) => packets::send_all(&control, &message, &moment.files()),
+                (None, Some((family, flags))) => packets::send_all(&control, &message, &family.files(flags)),
                 (None, None) => packets::send(&control, &message),
             }
             // The server has its own copy. Ours would keep the terminal alive after its last program has exited.
-            drop(terminal);
-            let last_moment = last_moment.or_else(|| LastMoment::open(pid)).filter(LastMoment::will_show_status);
+            drop((terminal, family));
+            let last_moment = LastMoment::open(pid).filter(LastMoment::will_show_status);
             watch(&control, &signals, pid, input, last_moment.as_ref());
         }
         Err((step, error)) => report_failure(&control, step, &error),

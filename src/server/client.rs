@@ -133,6 +133,11 @@ impl Client {
         all
     }
 
+    /// The session of that name, if it was used before. The name of the default one is empty.
+    pub fn known_session(&self, name: &str) -> Option<Arc<Session>> {
+        self.sessions.locked().get(name).cloned()
+    }
+
     /// All its sessions, in no particular order.
     pub fn sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.locked().values().cloned().collect()

@@ -93,24 +93,21 @@ impl Context {
         let awaited = command.session.waiting_shells().await_command();
         let mut running = match self.use_waiting_shell(command, listener.clone()).await {
             Some(running) => running,
-            None => self.start(command, listener.clone()).await?,
+            None => Box::pin(self.start(command, listener.clone())).await?,
         };
         if command.session.waiting_shells().hurry() {
             self.prepare_waiting_shells(command, command.state);
             command.session.waiting_shells().hurry();
         }
         let mut tracked = self.track(command, &running);
-        let sink = || self.progress.clone();
         let first = limit.answer_within.unwrap_or(limit.time).min(limit.time);
-        let finishing = progress.while_running(sink(), running.finish(Some(first), &self.cancel));
-        let mut ending = self.at_desk(command.session, finishing).await;
+        let mut ending = self.wait(command.session, &mut running, &progress, first).await;
         if matches!(ending, Ending::Stale) {
             // The waiting shell's directory was replaced. A fresh shell runs the text, or says what is wrong.
             tracked.end(None, Some("its directory was replaced"));
-            running = self.start(command, listener).await?;
+            running = Box::pin(self.start(command, listener)).await?;
             tracked = self.track(command, &running);
-            let finishing = progress.while_running(sink(), running.finish(Some(first), &self.cancel));
-            ending = self.at_desk(command.session, finishing).await;
+            ending = self.wait(command.session, &mut running, &progress, first).await;
         }
         let rest = limit.time.saturating_sub(first);
         if matches!(ending, Ending::TimeUp) && !rest.is_zero() {
@@ -121,11 +118,18 @@ impl Context {
                 return Ok(finished);
             }
             // There is no room for one more task. A late answer is better than a command that is ended early.
-            ending = progress.while_running(sink(), running.finish(Some(rest), &self.cancel)).await;
+            ending = self.wait(command.session, &mut running, &progress, rest).await;
         }
         let finished = self.finished(command, (running, tracked), ending, limit).await;
         self.prepare_next(command, awaited);
         finished
+    }
+
+    /// Waits for the end of a command, this long at most. The client hears of its progress, and the person is asked about hosts.
+    async fn wait(&self, session: &Arc<Session>, running: &mut Running, progress: &Progress, time: Duration) -> Ending {
+        // On the heap, because this future is moved twice.
+        let ending = Box::pin(running.finish(Some(time), &self.cancel));
+        self.at_desk(session, progress.while_running(self.progress.clone(), ending)).await
     }
 
     /// The command goes on as a task, until its own limit.
@@ -179,6 +183,11 @@ impl Context {
             }
         };
         self.note_denials(&denials, &streams);
+        if let Some(keeper) = running.keeper_to_stay_with()
+            && let Some(shell) = WaitingShell::again(running, &self.place(command, &keeper))
+        {
+            command.session.waiting_shells().put(shell);
+        }
         Ok(Finished { how, pid, streams })
     }
 

@@ -128,7 +128,8 @@ impl Context {
         let Some(form) = question.form() else {
             return Err(self.refused(pending.cannot_be_asked("it is too long to be read by a person")));
         };
-        let (pending, Settled { answer, .. }) = self.ask(session, pending, form).await?;
+        // Rare and large, so it is on the heap and not a part of every call.
+        let (pending, Settled { answer, .. }) = Box::pin(self.ask(session, pending, form)).await?;
         let permitted = pending.answered(&answer).map_err(|refusal| self.refused(refusal))?;
         if let Answer::Chosen(decision) = answer {
             session.approvals().take(&question, decision);

@@ -73,7 +73,8 @@ impl KeeperLife {
         if let Some(current) = &keepers.current {
             return Ok(current.clone());
         }
-        let keeper = self.make(project, scope, protected, &[]).await?;
+        // Rare and large, so it is on the heap and not a part of every call.
+        let keeper = Box::pin(self.make(project, scope, protected, &[])).await?;
         scope.clone_into(&mut keepers.scope);
         Ok(keepers.current.insert(keeper).clone())
     }
@@ -88,7 +89,7 @@ impl KeeperLife {
     ) -> Result<Arc<KeeperLink>, KeeperError> {
         let mut keepers = self.keepers.lock().await;
         keepers.former.retain(|former| !former.is_dead());
-        let keeper = self.make(project, scope, protected, grants).await?;
+        let keeper = Box::pin(self.make(project, scope, protected, grants)).await?;
         keepers.former.push(keeper.clone());
         Ok(keeper)
     }

@@ -89,7 +89,8 @@ impl NameWatch {
             let report = watch.look_near().await;
             notes.extend(report.notes());
             for undone in report.undone {
-                if !context.wants(session, &undone).await {
+                // Rare and large, so it is on the heap and not a part of every call.
+                if !Box::pin(context.wants(session, &undone)).await {
                     notes.push(undone.note());
                     continue;
                 }

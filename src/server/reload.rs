@@ -73,7 +73,8 @@ impl Server {
         }
         let _one = reload.one_at_a_time.lock().await;
         if has_changed() {
-            self.read_again(reload).await;
+            // Rare and large, so it is on the heap and not a part of every call.
+            Box::pin(self.read_again(reload)).await;
         }
     }
 

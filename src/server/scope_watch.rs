@@ -23,6 +23,8 @@ pub struct ScopeWatch {
     activity: Mutex<Activity>,
     /// What walks in the background found, for the next result.
     pending: Mutex<Report>,
+    /// Held from a look until its findings are in `pending`. A result that came between would miss what was undone for it.
+    judging: tokio::sync::Mutex<()>,
     starting: tokio::sync::Mutex<()>,
     walking: tokio::sync::Mutex<()>,
     sweeping: AtomicBool,
@@ -46,6 +48,8 @@ struct Activity {
 
 /// Between two walks, at least. A large tree is not walked all the time.
 const PAUSE: Duration = Duration::from_secs(2);
+/// The answer to the call after which a walk begins goes out first.
+const AFTER_THE_ANSWER: Duration = Duration::from_millis(2);
 /// A walk holds the inventory no longer than this at a time, because commands wait for it.
 const SLICE: Duration = Duration::from_millis(1);
 /// Between two looks at what may be half done.
@@ -64,6 +68,7 @@ impl ScopeWatch {
             members: Mutex::default(),
             activity: Mutex::default(),
             pending: Mutex::new(found),
+            judging: tokio::sync::Mutex::default(),
             starting: tokio::sync::Mutex::default(),
             walking: tokio::sync::Mutex::default(),
             sweeping: AtomicBool::new(false),
@@ -159,6 +164,7 @@ impl ScopeWatch {
             tokio::spawn(self.clone().settle());
         }
         self.due.notify_one();
+        drop(self.judging.lock().await);
         std::mem::take(&mut *self.pending.locked())
     }
 
@@ -210,6 +216,7 @@ impl ScopeWatch {
     async fn sweep(self: Arc<Self>) {
         loop {
             let _ = tokio::time::timeout(PAUSE, self.due.notified()).await;
+            tokio::time::sleep(AFTER_THE_ANSWER).await;
             let (begun, started, busy) = (Instant::now(), self.activity.locked().started, self.is_busy());
             if self.walk().await && !busy && self.rest(started) {
                 return;
@@ -252,6 +259,7 @@ impl ScopeWatch {
 
     /// Keeps what a look found, for the next result. Returns whether there was a look.
     async fn take(self: &Arc<Self>, look: impl FnOnce(&mut Inventory) -> Report + Send + 'static) -> bool {
+        let _judging = self.judging.lock().await;
         let Some(report) = self.blocking(look).await else { return false };
         if !report.is_empty() {
             self.protect(&report).await;

@@ -93,6 +93,7 @@ impl Server {
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
+        self.wake_shell(&call);
         self.has_greeted();
         self.tested().await;
         self.follow_configuration().await;
@@ -134,6 +135,15 @@ impl Server {
         exec::worked();
         tracing::debug!(tool = tool.name, error = result.is_err(), "answer");
         Ok(result)
+    }
+
+    /// The shell that may run a command of this call wakes up while the server looks at the call.
+    fn wake_shell(&self, call: &Call) {
+        let runs_commands = self.table.iter().any(|entry| entry.name == call.tool && entry.hints.open_world);
+        let name = call.arguments.get("session").and_then(serde_json::Value::as_str).unwrap_or_default();
+        if runs_commands && let Some(session) = call.client.known_session(name) {
+            session.waiting_shells().wake();
+        }
     }
 
     pub fn tools(&self) -> Vec<&'static ToolEntry> {

@@ -61,7 +61,7 @@ impl Session {
         let environment = basis.environment(setup.gate.policy());
         Self {
             nonce: crate::base::random::hex::<8>(),
-            state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment }),
+            state: Mutex::new(ShellState { cwd: workplace.start.clone(), environment: environment.into() }),
             workplace: Mutex::new(workplace),
             scope: Mutex::default(),
             seen_files: SeenFiles::default(),

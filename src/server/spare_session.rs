@@ -175,7 +175,7 @@ impl Server {
         }
         let keeper = session.keeper().await.ok()?;
         if let Ok(Some(shell)) = WaitingShell::start(&self.place(session, &keeper, &state), &keeper).await {
-            session.waiting_shells().put(state, shell);
+            session.waiting_shells().put(shell);
         }
         Some(())
     }

@@ -1,10 +1,12 @@
-//! The waiting shells of a session: started while the agent thinks, taken by the next commands.
+//! The waiting shells of a session: started while the agent thinks, taken by the next commands, and given back by those that
+//! leave them as they were.
 //!
 //! An agent that thinks between its calls needs one. A client that calls again at once, or several times at once, finds none
 //! ready, and from then on the session keeps one more each time. It starts the next ones while commands run, unless every
 //! processor already has a command: then the answers come first.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,10 @@ const KEPT_BEYOND_ONE: Duration = Duration::from_secs(2);
 const MOST: usize = 8;
 /// The shells beyond the first of all sessions together.
 static BEYOND_ONE: Semaphore = Semaphore::const_new(16);
+/// How many commands calls of all sessions wait for.
+static AWAITED: AtomicUsize = AtomicUsize::new(0);
+/// A shell that has slept for so long is slow at first.
+const SLEEP: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Debug, Default)]
 pub struct WaitingShells(Arc<Mutex<Pool>>);
@@ -54,6 +60,7 @@ struct Slot {
     /// The directory and the variables it was started with.
     state: Arc<ShellState>,
     shell: Shell,
+    since: Instant,
     /// Ends the pause, for a command that comes before it is over.
     hurry: Arc<Notify>,
     /// Gives the shell up after a while.
@@ -113,10 +120,17 @@ impl WaitingShells {
         }
     }
 
-    /// Takes a shell that was started before the session had its first command.
-    pub fn put(&self, state: ShellState, shell: WaitingShell) {
+    /// Takes a shell that was started before the session had its first command, or that has run a command and stays. It ends if
+    /// there are enough.
+    pub fn put(&self, shell: WaitingShell) {
         let mut pool = self.lock();
-        let slot = self.slot(&mut pool.count, Arc::new(state), Shell::Ready(Box::new(shell)), Arc::default(), None);
+        pool.slots.retain(|slot| *slot.state == *shell.state());
+        let place = if pool.slots.is_empty() { None } else { BEYOND_ONE.try_acquire().ok() };
+        if pool.slots.len() >= pool.wanted || (!pool.slots.is_empty() && place.is_none()) {
+            return;
+        }
+        let state = pool.slots.first().map_or_else(|| Arc::new(shell.state().clone()), |slot| slot.state.clone());
+        let slot = self.slot(&mut pool.count, state, Shell::Ready(Box::new(shell)), Arc::default(), place);
         pool.slots.push(slot);
     }
 
@@ -162,7 +176,8 @@ impl WaitingShells {
                 shells.give_up(number, 0);
             }
         });
-        Slot { number, state, shell, hurry, _expiring: AbortOnDropHandle::new(expiring), _place: place }
+        let since = Instant::now();
+        Slot { number, state, shell, since, hurry, _expiring: AbortOnDropHandle::new(expiring), _place: place }
     }
 
     /// Ends this shell, if more than so many are there.
@@ -194,6 +209,20 @@ impl WaitingShells {
         shell.ready().await
     }
 
+    /// A command may come soon. Where every processor already has one, it would only take longer.
+    pub fn wake(&self) {
+        if AWAITED.load(Ordering::Relaxed) >= processors() {
+            return;
+        }
+        let mut pool = self.lock();
+        let next = pool.slots.iter_mut().find(|slot| slot.shell.is_ready());
+        if let Some(Slot { shell: Shell::Ready(shell), since, .. }) = next
+            && since.elapsed() > SLEEP
+        {
+            shell.wake();
+        }
+    }
+
     /// A command has ended, and has changed the state or not.
     pub fn ended(&self, steady: bool) {
         self.lock().steady = steady;
@@ -202,6 +231,7 @@ impl WaitingShells {
     /// A call begins to wait for a command.
     pub fn await_command(&self) -> AwaitedCommand {
         self.lock().running += 1;
+        AWAITED.fetch_add(1, Ordering::Relaxed);
         AwaitedCommand(self.clone())
     }
 
@@ -218,6 +248,7 @@ impl WaitingShells {
 impl Drop for AwaitedCommand {
     fn drop(&mut self) {
         self.0.lock().running -= 1;
+        AWAITED.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -71,7 +71,7 @@ async fn execute(arguments: &Arguments, context: &Context) -> Result<Outcome, St
     let session = context.session(None)?;
     let cwd = working_directory(arguments, &session.basis().config).map_err(ToolError::new)?;
     let permitted = context.permit(&session, RunWords { words, cwd: cwd.clone() }).await?;
-    let state = ShellState { cwd, environment: session.basis().environment(context.server.gate().policy()) };
+    let state = ShellState { cwd, environment: session.basis().environment(context.server.gate().policy()).into() };
     let what = What::Words(&permitted);
     let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
     let limit = time_limit(arguments.timeout_ms, config.exec.timeout).unwrap_or(time_limit::LONGEST);

@@ -68,7 +68,7 @@ impl Tool for RunShellCommand {
         };
         let permitted = context.permit_confirmed(&session, action).await?;
         environment.push(("ASIMI_CLI".into(), "1".into()));
-        let state = ShellState { cwd, environment };
+        let state = ShellState { cwd, environment: environment.into() };
         let what = What::Text(&permitted);
         let command = Command { session: &session, what, state: &state, stdin: Stdin::Empty, moves_session: false };
         let limit = time_limit(None, context.server.config().exec.timeout).unwrap_or(time_limit::LONGEST);

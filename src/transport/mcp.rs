@@ -177,10 +177,11 @@ impl ServerHandler for Handler {
             cancel,
         };
         if let Some(id) = id {
-            let known = self.server.call_once(id, call).await;
+            let known = Box::pin(self.server.call_once(id, call)).await;
             return self.known(known);
         }
-        match self.server.call(call).await {
+        // On the heap: the SDK moves the future of a request several times.
+        match Box::pin(self.server.call(call)).await {
             Ok(Ok(output)) => Ok(result(&output.into()).into()),
             Ok(Err(Stop::Error(error))) => Ok(result(&error.into()).into()),
             Ok(Err(Stop::Ask(question))) => Ok(self.question(*question)),

@@ -25,7 +25,7 @@ pub fn measure(options: &Options, scratch: &Path) -> (Vec<Row>, Vec<Plot>) {
     let series = [
         ("200 commands at once", machine::at_ordinary_priority(|| parallel(ours, scratch))),
         ("1,000 sessions held open, memory", machine::at_ordinary_priority(|| sessions(ours, scratch))),
-        ("3 GB of output", output(ours, scratch)),
+        ("3 GB of output", machine::at_ordinary_priority(|| output(ours, scratch))),
         ("500,000 files", files(ours, scratch)),
         ("10,000 stored outputs", stored(ours, scratch)),
     ];

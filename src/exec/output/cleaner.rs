@@ -38,6 +38,11 @@ enum Escape {
 const LONGEST_ESCAPE_TEXT: usize = 4096;
 
 impl Cleaner {
+    /// Whether the last piece ended between two characters, and outside an escape.
+    pub fn is_between(&self) -> bool {
+        self.partial.is_empty() && self.escape == Escape::None
+    }
+
     /// Hands the cleaned text of this piece to `sink`, in one or more parts.
     pub fn push(&mut self, bytes: &[u8], sink: &mut impl FnMut(Part<'_>)) {
         if self.partial.is_empty() {

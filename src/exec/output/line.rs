@@ -32,6 +32,12 @@ impl Line {
         self.characters.iter().copied().chain(self.returned_here())
     }
 
+    /// Counts characters that come at its end and are not kept.
+    pub fn count(&mut self, characters: u64) {
+        self.length += characters;
+        self.column = self.length;
+    }
+
     /// Writes at the cursor. `room` is how many characters are kept.
     pub fn write(&mut self, text: &str, room: usize) {
         if text.is_empty() {

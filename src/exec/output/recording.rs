@@ -22,7 +22,22 @@ pub struct Recording {
     inner: Arc<Mutex<Recorded>>,
     progress: watch::Receiver<Progress>,
     /// Lives as long as the pipe is read.
-    reader: Weak<AsyncFd<OwnedFd>>,
+    pipe: Weak<Pipe>,
+}
+
+/// A pipe, and where its bytes go now. One after the other, several commands may write into it.
+#[derive(Debug)]
+struct Pipe {
+    reader: AsyncFd<OwnedFd>,
+    /// How many bytes it holds.
+    size: usize,
+    target: Mutex<Target>,
+}
+
+#[derive(Clone, Debug)]
+struct Target {
+    inner: Arc<Mutex<Recorded>>,
+    progress: Arc<watch::Sender<Progress>>,
 }
 
 pub struct Recorded {
@@ -56,12 +71,33 @@ const READ_COST: usize = 1 << 12;
 
 /// The recording of what comes out of a pipe or a terminal.
 pub fn record(spill: Spill, view: View, reader: OwnedFd, listener: Option<OutputListener>) -> io::Result<Recording> {
-    let inner = Arc::new(Mutex::new(Recorded { view, spill, taken: 0, listener }));
-    let (sender, progress) = watch::channel(Progress::default());
-    let reader = Arc::new(async_fd(reader)?);
-    let recording = Recording { inner: inner.clone(), progress, reader: Arc::downgrade(&reader) };
-    tokio::spawn(async move { carry(&reader, &inner, &sender).await });
+    let target = Target::new(spill, view, listener);
+    let size = rustix::pipe::fcntl_getpipe_size(&reader).unwrap_or(0);
+    let pipe = Arc::new(Pipe { reader: async_fd(reader)?, size, target: Mutex::new(target.clone()) });
+    let recording = target.recording(Arc::downgrade(&pipe));
+    tokio::spawn(async move { carry(&pipe).await });
     Ok(recording)
+}
+
+impl Target {
+    fn new(spill: Spill, view: View, listener: Option<OutputListener>) -> Self {
+        let inner = Arc::new(Mutex::new(Recorded { view, spill, taken: 0, listener }));
+        Self { inner, progress: Arc::new(watch::channel(Progress::default()).0) }
+    }
+
+    fn recording(&self, pipe: Weak<Pipe>) -> Recording {
+        Recording { inner: self.inner.clone(), progress: self.progress.subscribe(), pipe }
+    }
+
+    /// Nothing more comes.
+    fn finish(&self) {
+        {
+            let mut recorded = self.inner.locked();
+            recorded.view.finish();
+            recorded.spill.finish();
+        }
+        self.progress.send_modify(|progress| progress.ended = true);
+    }
 }
 
 /// The reading end does not block, the writing end does, as programs expect.
@@ -88,15 +124,15 @@ pub async fn read_some(reader: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Option<u
     }
 }
 
-async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &watch::Sender<Progress>) {
+async fn carry(pipe: &Pipe) {
     // Grows to the full piece only for commands that print a lot.
     let (mut buffer, mut turn) = (vec![0; 4096], 0);
     let_others_go_first().await;
-    while let Some((count, listener)) = take_some(reader, inner, &mut buffer).await {
+    while let Some((count, target, listener)) = take_some(pipe, &mut buffer).await {
         if let Some(listener) = listener {
             listener(&buffer[..count]);
         }
-        progress.send_modify(|progress| progress.bytes += count as u64);
+        target.progress.send_modify(|progress| progress.bytes += count as u64);
         if count == buffer.len() && buffer.len() < PIECE {
             buffer.resize(buffer.len() * 4, 0);
         }
@@ -106,12 +142,8 @@ async fn carry(reader: &AsyncFd<OwnedFd>, inner: &Mutex<Recorded>, progress: &wa
             turn = 0;
         }
     }
-    {
-        let mut recorded = inner.locked();
-        recorded.view.finish();
-        recorded.spill.finish();
-    }
-    progress.send_modify(|progress| progress.ended = true);
+    let target = pipe.target.locked().clone();
+    target.finish();
 }
 
 /// Yields to the runtime. A pipe that is filled faster than it is read never makes its reader wait, and a task that never
@@ -122,23 +154,20 @@ async fn let_others_go_first() {
 
 /// Reads one piece. The lock is held from the pipe to the record: a byte is always counted exactly once, as waiting in the
 /// pipe or as taken.
-async fn take_some(
-    reader: &AsyncFd<OwnedFd>,
-    inner: &Mutex<Recorded>,
-    buffer: &mut [u8],
-) -> Option<(usize, Option<OutputListener>)> {
+async fn take_some(pipe: &Pipe, buffer: &mut [u8]) -> Option<(usize, Target, Option<OutputListener>)> {
     loop {
-        let mut ready = reader.readable().await.ok()?;
-        let taken = ready.try_io(|pipe| {
-            let mut recorded = inner.locked();
-            let count = rustix::io::read(pipe.get_ref(), &mut *buffer)?;
+        let mut ready = pipe.reader.readable().await.ok()?;
+        let taken = ready.try_io(|reader| {
+            let target = pipe.target.locked();
+            let mut recorded = target.inner.locked();
+            let count = rustix::io::read(reader.get_ref(), &mut *buffer)?;
             recorded.taken += count as u64;
             recorded.view.push(&buffer[..count]);
             recorded.spill.push(&buffer[..count]);
-            Ok((count, recorded.listener.clone()))
+            Ok((count, target.clone(), recorded.listener.clone()))
         });
         match taken {
-            Ok(Ok((0, _))) => return None,
+            Ok(Ok((0, ..))) => return None,
             Ok(Ok(taken)) => return Some(taken),
             Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(Err(_)) => return None,
@@ -157,6 +186,20 @@ impl Recording {
         let mut sample = vec![0; binary::SAMPLE];
         let count = self.get().spill.read_at(0, &mut sample).unwrap_or(0);
         binary::is_binary(&sample[..count])
+    }
+
+    /// The recording of what comes out of the same pipe from now on. This one has ended. `None` if the pipe has, or if a program
+    /// has changed its size.
+    pub fn again(&self, spill: Spill, view: View) -> Option<Self> {
+        let pipe = self.pipe.upgrade()?;
+        if rustix::pipe::fcntl_getpipe_size(&pipe.reader).ok()? != pipe.size {
+            return None;
+        }
+        let next = Target::new(spill, view, None);
+        let recording = next.recording(self.pipe.clone());
+        let last = std::mem::replace(&mut *pipe.target.locked(), next);
+        last.finish();
+        Some(recording)
     }
 
     /// Whether both are recordings of one stream.
@@ -239,7 +282,7 @@ impl Recording {
     /// Bytes taken and bytes that wait in the pipe.
     fn written(&self) -> u64 {
         let recorded = self.get();
-        let waiting = self.reader.upgrade().and_then(|pipe| rustix::io::ioctl_fionread(&*pipe).ok());
+        let waiting = self.pipe.upgrade().and_then(|pipe| rustix::io::ioctl_fionread(&pipe.reader).ok());
         recorded.taken + waiting.unwrap_or(0)
     }
 }
@@ -257,5 +300,21 @@ mod tests {
         recording.drained(Duration::ZERO, Duration::ZERO).await;
         assert_eq!(recording.get().view.head(), "last words");
         drop(writer);
+    }
+
+    #[tokio::test]
+    async fn a_pipe_is_recorded_again_and_each_recording_has_its_own_part() {
+        let (reader, writer) = pipe().unwrap();
+        let first = record(Spill::new(None, 0), View::new(100), reader, None).unwrap();
+        rustix::io::write(&writer, b"one").unwrap();
+        first.complete().await;
+        let second = first.again(Spill::new(None, 0), View::new(100)).unwrap();
+        assert!(first.has_ended() && !second.has_ended());
+        rustix::io::write(&writer, b"two").unwrap();
+        second.complete().await;
+        assert_eq!((first.get().view.head(), second.get().view.head()), ("one".into(), "two".into()));
+        drop(writer);
+        second.drained(Duration::from_mins(1), Duration::from_mins(1)).await;
+        assert!(second.has_ended() && second.again(Spill::new(None, 0), View::new(100)).is_none());
     }
 }

@@ -202,14 +202,20 @@ impl Spill {
     }
 }
 
-/// Adds bytes to those that wait, and writes each block that is full. What could not be written still waits.
+/// Adds bytes to those that wait, and writes each block that is full. A whole block is written from where it is. What waits and
+/// could not be written still waits.
 fn write_blocks(file: &File, length: &mut u64, rest: &mut Vec<u8>, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let used = usize::try_from(*length % BLOCK as u64).unwrap_or(0) + rest.len();
         let (now, later) = bytes.split_at(bytes.len().min(BLOCK - used));
-        rest.extend_from_slice(now);
-        if used + now.len() == BLOCK {
-            write_block(file, length, rest)?;
+        if now.len() == BLOCK {
+            file.write_all_at(now, *length)?;
+            *length += BLOCK as u64;
+        } else {
+            rest.extend_from_slice(now);
+            if used + now.len() == BLOCK {
+                write_block(file, length, rest)?;
+            }
         }
         bytes = later;
     }

@@ -32,6 +32,15 @@ impl View {
     }
 
     pub fn push(&mut self, bytes: &[u8]) {
+        if self.counts_only() && is_plain(bytes) {
+            // Nothing of it is shown: ASCII counts at the speed of memory.
+            let lines = memchr::memrchr(b'\n', bytes).map_or(0, |last| last + 1);
+            if lines > 0 {
+                self.finish_line("");
+                self.finished += lines as u64;
+            }
+            return self.line.count((bytes.len() - lines) as u64);
+        }
         let mut cleaner = std::mem::take(&mut self.cleaner);
         cleaner.push(bytes, &mut |part| self.add(part));
         self.cleaner = cleaner;
@@ -69,6 +78,13 @@ impl View {
 
     pub fn is_cut(&self) -> bool {
         self.total() > self.limit as u64
+    }
+
+    /// Whether plain bytes change nothing but the count: what is shown is there, and the last piece did not end inside a
+    /// character, an escape, or a line that a carriage return overwrites.
+    fn counts_only(&self) -> bool {
+        let shown = self.head_characters as u64 + self.line.length();
+        shown >= self.limit as u64 && self.cleaner.is_between() && self.line.is_at_end()
     }
 
     fn add(&mut self, part: Part<'_>) {
@@ -124,6 +140,11 @@ impl View {
             self.head_characters = self.limit;
         }
     }
+}
+
+/// Whether every byte is a character that stands for itself.
+fn is_plain(bytes: &[u8]) -> bool {
+    bytes.is_ascii() && memchr::memchr2(0x1b, b'\r', bytes).is_none()
 }
 
 /// How many characters a text has. Output is nearly always ASCII, and to see that is several times quicker than to count.

@@ -1,7 +1,7 @@
 /// The numbers of the descriptors over which the server and a shell talk.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Numbers {
-    /// A waiting shell waits for a byte from it.
+    /// A waiting shell gets its messages from it.
     pub go: i32,
     /// A text that is too long for an argument, or comes later.
     pub text: i32,

@@ -14,14 +14,14 @@ use crate::keeper::protocol::Start;
 
 use super::ShellState;
 use super::numbers::Numbers;
+use super::shell_variables::keeps_from_waiting;
+use super::waiting_script;
 
 /// What a waiting shell reports when its directory is no longer the one it was started in.
 pub const STALE: &str = "stale";
 
-/// What a waiting shell gets is always this long, so that it takes one call to read.
-const GO_LENGTH: usize = 128;
-/// What a shell adds to the nonce, which is all that it reports after a plain text, if its directory no longer exists.
-pub const GONE: &str = "!";
+/// Begins what a shell reports when it has run a text and stays.
+pub const STAYS: &str = "=";
 
 /// What a shell in a terminal writes before it runs its text. A key that comes earlier could interrupt the prologue
 /// instead.
@@ -64,9 +64,10 @@ impl Shell {
         self.prepare(Text::File, start, vec![(number, file)])
     }
 
-    /// A waiting shell: it waits for a byte from `go`, then reads its text from the file `text`. Only bash can do this.
+    /// A waiting shell: it waits for a message from `go`, which may say to read a text from the file `text`. Only bash can do this.
     pub fn waiting(&self, start: Beginning<'_>, text: OwnedFd, go: OwnedFd) -> io::Result<Option<Prepared>> {
-        if matches!(self, Self::Posix(_)) {
+        let may_not_wait = start.state.environment.iter().any(|(name, _)| keeps_from_waiting(name));
+        if matches!(self, Self::Posix(_)) || may_not_wait {
             return Ok(None);
         }
         let numbers = start.numbers();
@@ -76,7 +77,7 @@ impl Shell {
     fn prepare(&self, text: Text<'_>, start: Beginning<'_>, mut placed: Vec<(i32, OwnedFd)>) -> io::Result<Prepared> {
         let (numbers, Beginning { reports, state, channel, .. }) = (start.numbers(), start);
         placed.push((numbers.state, channel));
-        let mut environment = state.environment.clone();
+        let mut environment = state.environment.to_vec();
         environment.push(("PWD".into(), state.cwd.clone().into()));
         let arguments = match (self, text) {
             (Self::Bash(_), text) => {
@@ -84,7 +85,12 @@ impl Shell {
                 placed.push((numbers.prologue, memory_file(c"prologue", prologue.as_bytes())?));
                 environment.push(("BASH_ENV".into(), format!("/proc/self/fd/{}", numbers.prologue).into()));
                 // Without --norc, a bash below sshd, or with a socket as stdin, reads its own file instead of BASH_ENV.
-                words(["bash", "--norc", "-c", if let Text::Argument(text) = text { text } else { EVALUATE }])
+                let script = match (text, reports) {
+                    (Text::Argument(text), _) => text,
+                    (Text::Later, Reports::State { .. }) => &waiting_script::script(&state.cwd, numbers),
+                    (Text::File | Text::Later, _) => EVALUATE,
+                };
+                words(["bash", "--norc", "-c", "--", script])
             }
             (Self::Posix(_), Text::Argument(text)) => {
                 words(["sh", "-c", &posix_script(reports, "$1", numbers), "sh", text])
@@ -103,25 +109,6 @@ impl Shell {
     }
 }
 
-/// What a waiting shell gets, and whether the text is in it; else the shell reads the text from its file. The first letter says
-/// so. `plain` texts (`plain_text.rs`) need no report.
-pub fn go(text: &str, plain: bool) -> ([u8; GO_LENGTH], bool) {
-    let fits = text.is_ascii() && !text.contains('\0') && text.len() <= GO_LENGTH - 2;
-    let mut message = [b' '; GO_LENGTH];
-    message[0] = match (plain, fits) {
-        (true, true) => b'p',
-        (true, false) => b'P',
-        (false, true) => b'r',
-        (false, false) => b'R',
-    };
-    if fits {
-        let begin = GO_LENGTH - text.len();
-        message[begin - 1] = b':';
-        message[begin..].copy_from_slice(text.as_bytes());
-    }
-    (message, fits)
-}
-
 /// What every shell starts with.
 pub struct Beginning<'a> {
     pub reports: Reports<'a>,
@@ -133,7 +120,7 @@ pub struct Beginning<'a> {
 }
 
 impl Beginning<'_> {
-    fn numbers(&self) -> Numbers {
+    pub(super) fn numbers(&self) -> Numbers {
         Numbers::below(self.descriptor_limit)
     }
 }
@@ -164,30 +151,20 @@ enum Text<'a> {
     Later,
 }
 
-const EVALUATE: &str = "eval \"$__testudo_text\"";
+/// A shell without our prologue has no text.
+const EVALUATE: &str = "eval -- \"${__testudo_text?}\"";
 
 fn words<const N: usize>(words: [&str; N]) -> Vec<OsString> {
     words.map(|word| OsStr::new(word).to_owned()).to_vec()
 }
 
-fn bash_prologue(
-    reports: Reports<'_>,
-    text: Text<'_>,
-    Numbers { go, text: source, prologue, state }: Numbers,
-) -> String {
+fn bash_prologue(reports: Reports<'_>, text: Text<'_>, numbers: Numbers) -> String {
+    let Numbers { text: source, prologue, state, .. } = numbers;
     let read = format!("IFS= builtin read -r -d '' -u {source} __testudo_text");
     let report = format!("{{ __testudo_end; builtin kill -URG $PPID; }} 2>/dev/null >&{state}");
     let take_text = match (text, reports) {
         (Text::File, _) => format!("{read}; exec {source}<&-\n"),
-        // If its directory was removed or replaced meanwhile, the shell reports that and runs nothing.
-        (Text::Later, Reports::State { nonce }) => format!(
-            "builtin trap '[[ -d $PWD ]] && builtin printf {nonce} >&{state} || builtin printf {nonce}{GONE} >&{state}' EXIT\n\
-             builtin read -r -N {GO_LENGTH} -u {go} __testudo_text || {{ builtin trap - EXIT; exit; }}\n\
-             [[ . -ef $PWD ]] || {{ builtin trap - EXIT; builtin printf '%s' {STALE} >&{state}; exit; }}\n\
-             case $__testudo_text in [rR]*) builtin trap '{report}' EXIT;; esac\n\
-             case $__testudo_text in [pr]*) __testudo_text=${{__testudo_text#*:}};; *) {read};; esac\n\
-             exec {go}<&- {source}<&-; SECONDS=0\n"
-        ),
+        (Text::Later, Reports::State { nonce }) => waiting_script::functions(nonce, numbers),
         (Text::Argument(_) | Text::Later, _) => String::new(),
     };
     let Reports::State { nonce } = reports else {
@@ -228,28 +205,4 @@ pub fn memory_file(name: &std::ffi::CStr, content: &[u8]) -> io::Result<OwnedFd>
     file.write_all(content)?;
     rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(0))?;
     Ok(file.into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_text_is_in_the_message_and_another_is_not() {
-        let long = "x".repeat(GO_LENGTH - 1);
-        for (text, plain, begins, ends) in [
-            ("true", true, "p  ", " :true"),
-            ("cd x", false, "r  ", " :cd x"),
-            ("", true, "p  ", " :"),
-            (&long[1..], true, "p:x", "xx"),
-            (&long, true, "P  ", "  "),
-            ("é", false, "R  ", "  "),
-            ("a\0b", true, "P  ", "  "),
-        ] {
-            let (message, complete) = go(text, plain);
-            let message = std::str::from_utf8(&message).unwrap();
-            assert!(message.starts_with(begins) && message.ends_with(ends), "{text}: {message}");
-            assert_eq!(complete, message.contains(':'), "{text}");
-        }
-    }
 }

@@ -4,11 +4,14 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
+use super::exported::Exported;
+use super::shell_report::ShellReport;
+
 /// What one call leaves for the next.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShellState {
     pub cwd: PathBuf,
-    pub environment: Vec<(OsString, OsString)>,
+    pub environment: Exported,
 }
 
 /// The kernel refuses a longer single string at `exec`; kept, it would make every later command fail.
@@ -25,6 +28,24 @@ impl ShellState {
         self.environment.iter().rfind(|(key, _)| key == name).map(|(_, value)| value.clone())
     }
 
+    /// Sets or removes an exported variable. Returns whether the session keeps it like that.
+    pub fn set(&mut self, name: &str, value: Option<&[u8]>) -> bool {
+        self.environment.retain(|(known, _)| known != name);
+        let Some(value) = value else { return true };
+        let size = |name: &OsStr, value: &OsStr| name.len() + value.len() + 2 + size_of::<usize>();
+        let value = OsStr::from_bytes(value);
+        let others: usize = self.environment.iter().map(|(name, value)| size(name, value)).sum();
+        let new = size(OsStr::new(name), value);
+        let keeps = new < LONGEST_VARIABLE && others + new <= largest_environment();
+        if keeps {
+            // Where `export -p` would list it.
+            let place = self.environment.iter().position(|(known, _)| known.as_os_str() > OsStr::new(name));
+            let place = place.unwrap_or(self.environment.len());
+            self.environment.insert(place, (name.into(), value.to_owned()));
+        }
+        keeps
+    }
+
     /// Adds the variables that the command started with and its shell could not report. A shell passes a variable named
     /// `a.b` on to its programs, but cannot name, change or unset it.
     #[must_use]
@@ -36,14 +57,6 @@ impl ShellState {
         self.environment.extend(kept);
         self
     }
-}
-
-/// What a shell reports about itself when it ends.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ShellReport {
-    pub state: ShellState,
-    /// The cwd no longer exists.
-    pub cwd_is_gone: bool,
 }
 
 impl ShellReport {
@@ -61,7 +74,7 @@ impl ShellReport {
             return None;
         }
         let cwd = PathBuf::from(OsString::from_vec(cwd.to_vec()));
-        Some(Self { state: ShellState { cwd, environment: exports(&report[split + 1..]) }, cwd_is_gone })
+        Some(Self { state: ShellState { cwd, environment: exports(&report[split + 1..]).into() }, cwd_is_gone })
     }
 }
 
@@ -219,7 +232,8 @@ mod tests {
         assert_eq!(state.cwd, PathBuf::from("/a b\nc"));
         let got: Vec<(String, Vec<u8>)> = state
             .environment
-            .into_iter()
+            .iter()
+            .cloned()
             .map(|(name, value)| (name.into_string().unwrap(), value.into_vec()))
             .collect();
         let want: [(&str, &[u8]); 6] = [
@@ -237,7 +251,7 @@ mod tests {
     fn a_variable_that_no_shell_can_name_stays() {
         let state = |names: &[&str]| ShellState {
             cwd: "/".into(),
-            environment: names.iter().map(|name| ((*name).into(), "1".into())).collect(),
+            environment: names.iter().map(|name| ((*name).into(), "1".into())).collect::<Vec<_>>().into(),
         };
         let before = state(&["a.b", "a-b", "2x", "", "BASH_FUNC_f%%", "unset", "\u{e9}"]);
         let after = state(&["new", "\u{e9}"]).with_unreportable(&before);
@@ -257,6 +271,6 @@ mod tests {
         let huge = "x".repeat(LONGEST_VARIABLE);
         let state =
             ShellReport::parse(&report(&format!("declare -x BIG=\"{huge}\"\ndeclare -x B=\"1\"\n")), "aabbccdd");
-        assert_eq!(state.unwrap().state.environment, [("B".into(), "1".into())]);
+        assert_eq!(*state.unwrap().state.environment, [("B".into(), "1".into())]);
     }
 }

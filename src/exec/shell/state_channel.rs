@@ -2,8 +2,7 @@
 //!
 //! bash writes the report line by line, and every line would wake a reader that waits on the pipe. So the server reads a
 //! short command's report only after the exit, when all of it is there. For a command that takes longer it reads along,
-//! because a report may be larger than the pipe. A plain text reports nothing but its end, in one write, and the server waits for
-//! that.
+//! because a report may be larger than the pipe. A shell that stays reports little, and the server waits for that.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,6 +14,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::super::async_fd::async_fd;
+use super::shell_report::Stayed;
 
 #[derive(Debug)]
 pub struct StateChannel(Reading);
@@ -24,8 +24,11 @@ enum Reading {
     /// There is nothing to read: the program is no shell, or the report was taken already.
     None,
     NotYet(OwnedFd),
-    /// A waiting shell's, until it is known whether its text is plain.
-    Watched(AsyncFd<OwnedFd>),
+    /// A waiting shell's, with what has come so far.
+    Watched {
+        pipe: AsyncFd<OwnedFd>,
+        bytes: Vec<u8>,
+    },
     UnderWay {
         collecting: JoinHandle<Vec<u8>>,
         over: CancellationToken,
@@ -47,22 +50,30 @@ impl StateChannel {
 
     /// As [`StateChannel::new`], for a shell that waits.
     pub fn watched(pipe: OwnedFd) -> io::Result<Self> {
-        Ok(Self(Reading::Watched(async_fd(pipe)?)))
+        Ok(Self(Reading::Watched { pipe: async_fd(pipe)?, bytes: Vec::new() }))
     }
 
-    /// The text is not plain: its report is not waited for.
+    /// The shell ends with its text, so its report is not waited for.
     pub fn unwatch(&mut self) {
         self.0 = match std::mem::replace(&mut self.0, Reading::None) {
-            Reading::Watched(pipe) => Reading::NotYet(pipe.into_inner()),
+            Reading::Watched { pipe, .. } => Reading::NotYet(pipe.into_inner()),
             other => other,
         };
     }
 
-    /// Waits until a plain text says that it ends, or until something else has written to the channel.
-    pub async fn end_announced(&self) {
-        match &self.0 {
-            Reading::Watched(pipe) => drop(pipe.readable().await),
-            _ => std::future::pending().await,
+    /// Waits for the report of a shell that stays. Never returns if the shell ends without one. It can be dropped and called
+    /// again.
+    pub async fn stays(&mut self, nonce: &str, fields: usize) -> Stayed {
+        let Reading::Watched { pipe, bytes } = &mut self.0 else { return std::future::pending().await };
+        loop {
+            if let Some(stayed) = Stayed::parse(bytes, nonce, fields) {
+                bytes.clear();
+                return stayed;
+            }
+            match pipe.readable().await {
+                Ok(mut ready) if take_all(pipe.get_ref(), bytes) => ready.clear_ready(),
+                _ => return std::future::pending().await,
+            }
         }
     }
 
@@ -71,7 +82,7 @@ impl StateChannel {
         let (ready, is_ready) = oneshot::channel();
         let pipe = match std::mem::replace(&mut self.0, Reading::None) {
             Reading::NotYet(pipe) => async_fd(pipe).ok(),
-            Reading::Watched(pipe) => Some(pipe),
+            Reading::Watched { pipe, .. } => Some(pipe),
             Reading::None | Reading::UnderWay { .. } => None,
         };
         let Some(pipe) = pipe else { return is_ready };
@@ -88,7 +99,10 @@ impl StateChannel {
         match std::mem::replace(&mut self.0, Reading::None) {
             Reading::None => Vec::new(),
             Reading::NotYet(pipe) => all(&pipe),
-            Reading::Watched(pipe) => all(pipe.get_ref()),
+            Reading::Watched { pipe, mut bytes } => {
+                take_all(pipe.get_ref(), &mut bytes);
+                bytes
+            }
             Reading::UnderWay { collecting, over } => {
                 over.cancel();
                 collecting.await.unwrap_or_default()
@@ -136,11 +150,13 @@ fn all(pipe: &OwnedFd) -> Vec<u8> {
 
 /// Reads everything that is in the pipe. Returns whether more may come.
 fn take_all(pipe: &OwnedFd, bytes: &mut Vec<u8>) -> bool {
-    let mut buffer = [0; 16 * 1024];
+    const PIECE: usize = 1024;
     loop {
-        match rustix::io::read(pipe, &mut buffer) {
+        // No report is longer. The server drops the rest, but reads it, so that the writer does not block.
+        bytes.truncate(LONGEST);
+        bytes.reserve(PIECE);
+        match rustix::io::read(pipe, rustix::buffer::spare_capacity(bytes)) {
             Ok(0) => return false,
-            Ok(count) if bytes.len() < LONGEST => bytes.extend_from_slice(&buffer[..count]),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return io::Error::from(error).kind() == io::ErrorKind::WouldBlock,
         }

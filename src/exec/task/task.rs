@@ -42,8 +42,8 @@ pub(super) struct Marks {
 impl Task {
     pub fn new(id: String, running: Running) -> Arc<Self> {
         let (sender, finished) = watch::channel(None);
-        let Running { process, streams, input, denials, network, channel, nonce: _, unchanged: _, last_moment: _ } =
-            running;
+        // Without the rest, its shell ends with its text.
+        let Running { process, streams, input, denials, network, channel, nonce: _, again: _ } = running;
         let watched = (process.clone(), streams.clone(), input.clone());
         // Nobody wants a task's report, but its shell must be able to write it.
         drop(channel);

@@ -29,7 +29,7 @@ pub use launch::{User, by_python, launched, launcher};
 pub use listeners::Listeners;
 pub use memory::{peak, resident};
 pub use person::{Person, choice};
-pub use processes::{alive, descendants, with_word};
+pub use processes::{alive, descendants, waiting_shells, with_word};
 pub use refused_calls::{Refused, refuse};
 pub use reply::Reply;
 pub use waiting::{until, with_enough_time};

@@ -1,9 +1,12 @@
 //! The processes of this machine, read from `/proc` and not from what the server says about them.
 
-/// Living processes whose command line contains the word.
+/// Living processes that have the word as an argument. A shell that only has it in its text, and may not have come to it yet, is
+/// not one of them.
 pub fn with_word(word: &str) -> Vec<u32> {
-    let own = std::process::id();
-    all().into_iter().filter(|pid| *pid != own && alive(*pid) && command_line(*pid).contains(word)).collect()
+    all()
+        .into_iter()
+        .filter(|pid| alive(*pid) && command_line(*pid).split('\0').any(|argument| argument == word))
+        .collect()
 }
 
 pub fn alive(pid: u32) -> bool {
@@ -24,6 +27,16 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
+/// The shells that wait below this server, by the pid that each of them has in its own namespace.
+pub fn waiting_shells(server: u32) -> Vec<String> {
+    let inner_pid = |pid: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = |name: &str| Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned());
+        (line("Name:")? == "bash").then(|| line("NSpid:"))??.split_whitespace().last().map(str::to_owned)
+    };
+    descendants(server).into_iter().filter_map(inner_pid).collect()
+}
+
 fn all() -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect()
@@ -31,7 +44,7 @@ fn all() -> Vec<u32> {
 
 fn command_line(pid: u32) -> String {
     let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).replace('\0', " ")
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn stat(pid: u32) -> Option<(char, u32)> {
