@@ -1,7 +1,8 @@
 //! Finds the shell and gives it the text. The shell's cwd and variables come back without a change to text or output.
 //!
 //! bash gets its text unchanged with `-c`. It reads a prologue through `BASH_ENV` from a memory file. The prologue installs
-//! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets its own.
+//! an EXIT trap that reports on a private descriptor, and a `trap` function that keeps our trap when the command sets or resets
+//! its own.
 //! Our trap ends with a signal to the reaper, which then looks for the exit status (`keeper/last_moment.rs`).
 
 use std::ffi::{OsStr, OsString};
@@ -176,10 +177,17 @@ fn bash_prologue(reports: Reports<'_>, text: Text<'_>, numbers: Numbers) -> Stri
         r#"unset BASH_ENV; exec {prologue}<&-
 __testudo_end(){{ local s=$?; if [[ $BASHPID == $$ ]]; then builtin set +eux; builtin trap - DEBUG ERR RETURN
  builtin printf '\0%s\0' {nonce}; [[ -d $PWD ]] || builtin printf '!'; builtin pwd; builtin printf '\0'; builtin export -p; builtin printf '\0%s\0' {nonce}; fi; return $s; }}
-trap(){{ if [[ $BASHPID == $$ && $# -gt 1 && $1 != -[pl] && " $* " =~ \ (EXIT|exit|0)\  ]]; then [[ $1 == -- ]] && shift
- local h=$1; shift; [[ $h == - ]] && h=; builtin trap -- "$h" "$@"; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{state}
-$h" EXIT; else builtin trap "$@"; fi; }}
-builtin trap '{report}' EXIT
+__testudo_trap=
+trap(){{ local s h= IFS=' '; if [[ $BASHPID != $$ ]]; then builtin trap "$@"; return; fi
+ if [[ ${{1--p}} == -[lpP]* ]]; then builtin trap -- "${{__testudo_trap:--}}" EXIT; builtin trap "$@"; s=$?
+ else builtin trap "$@"; s=$?; [[ $1 != -- ]] || shift
+  if [[ $# -gt 1 && ( -z $1 || $1 == *[!0-9]* ) ]]; then h=$1; shift; [[ $h != - ]] || h=; fi
+  [[ " ${{*^^}} " == *\ @(EXIT|0)\ * ]] || return $s
+  [[ $h != "{{ __testudo_end;"* ]] || h=${{h#*$'\n'}}; __testudo_trap=$h
+ fi; builtin trap -- "{{ __testudo_end; }} 2>/dev/null >&{state}
+$__testudo_trap" EXIT; return $s; }}
+builtin trap '{report}
+' EXIT
 {take_text}"#
     )
 }
