@@ -174,6 +174,14 @@ impl Streams {
         }
     }
 
+    /// No call waits for the command any more.
+    pub fn belong_to_task(&self) {
+        match self {
+            Self::Pipes { stdout, stderr } => [stdout, stderr].into_iter().for_each(Recording::belongs_to_task),
+            Self::Terminal { raw, .. } => raw.belongs_to_task(),
+        }
+    }
+
     /// Reads what was written before the end of the last process that could write.
     async fn complete(&self) {
         match self {

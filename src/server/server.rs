@@ -93,6 +93,7 @@ impl Server {
 
     /// The whole path of a request.
     pub async fn call(self: &Arc<Self>, call: Call) -> Result<Result<ToolOutput, Stop>, CallError> {
+        exec::output::call_begins();
         self.wake_shell(&call);
         self.has_greeted();
         self.tested().await;

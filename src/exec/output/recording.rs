@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::watch;
 
 use super::super::async_fd::async_fd;
+use super::calls_first::calls_first;
 use super::{Spill, View, binary};
 use crate::base::locks::LockExt;
 
@@ -32,6 +34,8 @@ struct Pipe {
     /// How many bytes it holds.
     size: usize,
     target: Mutex<Target>,
+    /// Nobody waits for what comes out of it.
+    of_task: AtomicBool,
 }
 
 #[derive(Clone, Debug)]
@@ -73,7 +77,12 @@ const READ_COST: usize = 1 << 12;
 pub fn record(spill: Spill, view: View, reader: OwnedFd, listener: Option<OutputListener>) -> io::Result<Recording> {
     let target = Target::new(spill, view, listener);
     let size = rustix::pipe::fcntl_getpipe_size(&reader).unwrap_or(0);
-    let pipe = Arc::new(Pipe { reader: async_fd(reader)?, size, target: Mutex::new(target.clone()) });
+    let pipe = Arc::new(Pipe {
+        reader: async_fd(reader)?,
+        size,
+        target: Mutex::new(target.clone()),
+        of_task: AtomicBool::default(),
+    });
     let recording = target.recording(Arc::downgrade(&pipe));
     tokio::spawn(async move { carry(&pipe).await });
     Ok(recording)
@@ -139,6 +148,9 @@ async fn carry(pipe: &Pipe) {
         turn += count.max(READ_COST);
         if turn >= TURN {
             let_others_go_first().await;
+            if pipe.of_task.load(Ordering::Relaxed) {
+                calls_first().await;
+            }
             turn = 0;
         }
     }
@@ -200,6 +212,13 @@ impl Recording {
         let last = std::mem::replace(&mut *pipe.target.locked(), next);
         last.finish();
         Some(recording)
+    }
+
+    /// No call waits for the command any more.
+    pub fn belongs_to_task(&self) {
+        if let Some(pipe) = self.pipe.upgrade() {
+            pipe.of_task.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether both are recordings of one stream.

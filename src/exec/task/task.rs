@@ -44,6 +44,7 @@ impl Task {
         let (sender, finished) = watch::channel(None);
         // Without the rest, its shell ends with its text.
         let Running { process, streams, input, denials, network, channel, nonce: _, again: _ } = running;
+        streams.belong_to_task();
         let watched = (process.clone(), streams.clone(), input.clone());
         // Nobody wants a task's report, but its shell must be able to write it.
         drop(channel);
