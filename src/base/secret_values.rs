@@ -1,6 +1,8 @@
 //! Values that are secrets whatever the name of their variable: credentials in a URL, a header or a connection string, and
 //! tokens that begin as those of their provider do.
 
+use std::sync::LazyLock;
+
 /// How tokens of well-known providers begin (after gitleaks' rules), by how many more characters they have at least.
 const TOKENS: [(usize, &str); 4] = [
     (
@@ -18,6 +20,16 @@ const TOKENS: [(usize, &str); 4] = [
     (24, "ATBB ntn_ sbp_ eyJ AKID SG. FLWSECK"),
     (30, "AIza 1//0 key- dapi pul-"),
 ];
+
+/// The same, by the first byte. Servers look at every variable when they start, and hardly any place in a value begins like a
+/// token.
+static TOKENS_BY_FIRST_BYTE: LazyLock<[Vec<(usize, &str)>; 128]> = LazyLock::new(|| {
+    let mut tokens = [const { Vec::new() }; 128];
+    for (least, begins) in TOKENS {
+        begins.split_ascii_whitespace().for_each(|begin| tokens[usize::from(begin.as_bytes()[0])].push((least, begin)));
+    }
+    tokens
+});
 
 /// Names of a field with a secret, before `=` or `:`.
 const FIELDS: [&str; 14] = [
@@ -95,16 +107,20 @@ fn is_token_character(c: char) -> bool {
 
 /// A token at the beginning of a value, or after something that cannot belong to it.
 fn has_token(value: &str) -> bool {
-    let begins =
-        |(at, _): &(usize, char)| !value[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-');
-    value.char_indices().filter(begins).any(|(at, _)| {
-        let here = &value[at..];
-        TOKENS.iter().any(|(least, all)| {
-            all.split_ascii_whitespace().filter_map(|begin| here.strip_prefix(begin)).any(|rest| {
-                let length = rest.find(|c| !is_token_character(c)).unwrap_or(rest.len());
-                // A name such as `sk-learn-contrib-extras` has no digit.
-                length >= *least && rest[..length].contains(|c: char| c.is_ascii_digit())
-            })
+    let mut before = None;
+    value.char_indices().any(|(at, c)| {
+        let begins = !before.replace(c).is_some_and(|before: char| before.is_alphanumeric() || "_-".contains(before));
+        begins && begins_with_token(&value[at..])
+    })
+}
+
+fn begins_with_token(here: &str) -> bool {
+    let tokens = here.bytes().next().and_then(|first| TOKENS_BY_FIRST_BYTE.get(usize::from(first)));
+    tokens.into_iter().flatten().any(|(least, begin)| {
+        here.strip_prefix(begin).is_some_and(|rest| {
+            let length = rest.find(|c| !is_token_character(c)).unwrap_or(rest.len());
+            // A name such as `sk-learn-contrib-extras` has no digit.
+            length >= *least && rest[..length].contains(|c: char| c.is_ascii_digit())
         })
     })
 }
@@ -125,15 +141,16 @@ fn has_url_with_credentials(value: &str) -> bool {
 /// `Password=…;` of a connection string, `authorization: …` of a header, `&sig=…` of a signed URL.
 fn has_secret_field(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
-    FIELDS.iter().any(|field| {
-        lower.match_indices(field).any(|(at, _)| {
-            let before = lower[..at].chars().next_back();
-            let rest = &lower[at + field.len()..];
-            let given = rest.strip_prefix(['=', ':']).map(|rest| rest.trim_start_matches([' ', '"', '\'']));
-            // A placeholder such as `$PASSWORD` is no secret, nor is a scheme such as `pass://`.
-            before.is_none_or(|c| !c.is_ascii_alphanumeric() || at == 0)
-                && given.is_some_and(|given| !given.is_empty() && !given.starts_with(['$', '/', ';', '&', '<', '{']))
-        })
+    lower.match_indices(['=', ':']).any(|(at, _)| {
+        let given = lower[at + 1..].trim_start_matches([' ', '"', '\'']);
+        // A placeholder such as `$PASSWORD` is no secret, nor is a scheme such as `pass://`.
+        !given.is_empty()
+            && !given.starts_with(['$', '/', ';', '&', '<', '{'])
+            && FIELDS.iter().any(|field| {
+                lower[..at]
+                    .strip_suffix(field)
+                    .is_some_and(|before| !before.ends_with(|c: char| c.is_ascii_alphanumeric()))
+            })
     })
 }
 

@@ -1,12 +1,10 @@
 //! The flags that every subcommand takes, built from the table of settings.
 
-use std::sync::LazyLock;
-
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches};
 
 use crate::config::options::{CONFIG_FLAG, SETTINGS};
-use crate::config::{DEFAULTS, OptionKind};
+use crate::config::{DEFAULT_TABLE, OptionKind};
 
 pub fn all() -> Vec<Arg> {
     let config = Arg::new(CONFIG_FLAG)
@@ -49,9 +47,9 @@ pub fn given(matches: &ArgMatches) -> Vec<(String, Vec<String>)> {
 
 /// The default of a key in `defaults.toml`. None if it is empty.
 fn default_of(key: &str) -> Option<String> {
-    // Parsed once: every subcommand asks for every option, and the server is to start in a few milliseconds.
-    static TABLE: LazyLock<Option<toml::Value>> = LazyLock::new(|| DEFAULTS.parse().ok().map(toml::Value::Table));
-    let value = key.split('.').try_fold(TABLE.as_ref()?, |value, part| value.get(part))?;
+    let mut parts = key.split('.');
+    let first = DEFAULT_TABLE.get(parts.next()?)?;
+    let value = parts.try_fold(first, |value, part| value.get(part))?;
     match value {
         toml::Value::String(text) if !text.is_empty() => Some(text.clone()),
         toml::Value::Integer(number) => Some(number.to_string()),

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 use super::error::did_you_mean;
 use super::options::{CONFIG_VARIABLE, SETTINGS, Setting};
 use super::written::Written;
-use super::{ConfigError, DEFAULTS, OptionKind};
+use super::{ConfigError, DEFAULT_TABLE, OptionKind};
 
 /// The layers that were added so far, merged into one table. A layer is checked when it is added, so that an error names
 /// the layer that is wrong.
@@ -16,7 +16,7 @@ pub struct Layers {
 
 impl Layers {
     pub fn defaults() -> Self {
-        Self { merged: DEFAULTS.parse().expect("the embedded defaults are valid") }
+        Self { merged: DEFAULT_TABLE.clone() }
     }
 
     pub fn add_file(&mut self, path: &Path) -> Result<(), ConfigError> {

@@ -30,6 +30,8 @@ mod tool_settings;
 mod toolset;
 mod written;
 
+use std::sync::LazyLock;
+
 pub use config::{Config, Transport};
 pub use directories::{Directories, OfferedRoot};
 pub use effect::{EFFECTS, Effect, changed_keys};
@@ -47,3 +49,7 @@ pub use toolset::Toolset;
 
 /// The manual, which is also the first layer.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// The same as a table.
+pub static DEFAULT_TABLE: LazyLock<toml::Table> =
+    LazyLock::new(|| DEFAULTS.parse().expect("the embedded defaults are valid"));

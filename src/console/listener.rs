@@ -38,7 +38,7 @@ impl Listener {
             .route("/", get(async || Redirect::to(PATH)))
             .merge(console.router())
             .layer(from_fn_with_state(Arc::new(hosts), check_host));
-        connections::serve(self.listener, router, admit).await;
+        connections::serve(self.listener, || router.clone(), admit).await;
     }
 }
 

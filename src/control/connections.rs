@@ -65,11 +65,11 @@ impl Accepts for TcpListener {
     }
 }
 
-/// Serves every connection whose peer is admitted. `admit` may look at `/proc`: it runs on a thread that may block. Its
+/// Serves every connection whose peer is admitted. The router is made when one comes: most servers have none. `admit` may look at `/proc`: it runs on a thread that may block. Its
 /// error is told to the other side. A refused connection takes no place from the others.
 pub async fn serve<L: Accepts>(
     listener: L,
-    router: Router,
+    router: impl Fn() -> Router,
     admit: impl Fn(L::Peer) -> Result<(), &'static str> + Clone + Send + 'static,
 ) {
     let (places, refusals) = (Arc::new(Semaphore::new(MOST_CONNECTIONS)), Arc::new(Semaphore::new(MOST_REFUSALS)));
@@ -80,7 +80,7 @@ pub async fn serve<L: Accepts>(
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (router, admit, refusals) = (router.clone(), admit.clone(), refusals.clone());
+        let (router, admit, refusals) = (router(), admit.clone(), refusals.clone());
         tokio::spawn(async move {
             let Ok(peer) = L::peer(&stream) else { return };
             match worker_threads::run(move || admit(peer)).await {

@@ -31,11 +31,12 @@ impl Control {
             return Err(format!("the server may open fewer than {FEWEST_FILES} files, and commands need them"));
         }
         let mut reasons = Vec::new();
-        let router = api::router(server.clone()).layer(Extension(Viewer::Owner));
         for directory in &server.config().control_dirs {
             match listen(directory) {
                 Ok((listener, file)) => {
-                    let accepting = tokio::spawn(connections::serve(listener, router.clone(), admit));
+                    let server = server.clone();
+                    let router = move || api::router(server.clone()).layer(Extension(Viewer::Owner));
+                    let accepting = tokio::spawn(connections::serve(listener, router, admit));
                     let directory = directory.clone();
                     tokio::spawn(worker_threads::run(move || servers::remove_abandoned(&directory)));
                     return Ok(Self { _file: file, accepting });
