@@ -1,7 +1,8 @@
 //! The floors: how long the machine needs for the same work without a server. `Command` uses `posix_spawn` here,
 //! because nothing is set that would need a fork.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -20,11 +21,24 @@ pub fn spawn_bash(text: &str) -> anyhow::Result<Duration> {
 
 /// Reads a command's output from a pipe and drops it.
 pub fn read_by_one(text: &str) -> anyhow::Result<Duration> {
+    take_output(text, &mut std::io::sink())
+}
+
+/// Reads a command's output from a pipe and writes it to a file.
+pub fn store_by_one(text: &str, file: &Path) -> anyhow::Result<Duration> {
+    let time = take_output(text, &mut File::create(file)?)?;
+    std::fs::remove_file(file)?;
+    Ok(time)
+}
+
+fn take_output(text: &str, into: &mut impl Write) -> anyhow::Result<Duration> {
     let begun = Instant::now();
     let mut child = bash().arg(text).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
     let mut output = child.stdout.take().context("no stdout")?;
     let mut piece = vec![0; 1 << 18];
-    while output.read(&mut piece)? > 0 {}
+    while let count @ 1.. = output.read(&mut piece)? {
+        into.write_all(&piece[..count])?;
+    }
     ensure!(child.wait()?.success(), "the floor's command failed");
     Ok(begun.elapsed())
 }

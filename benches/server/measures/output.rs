@@ -1,5 +1,6 @@
 //! Commands that print a lot: a hundred megabytes, three gigabytes, and a million short lines whose progress is reported. Each is
-//! compared with the same command whose pipe is read by one reader that drops what it reads.
+//! compared with the same command whose pipe is read by one reader that drops what it reads. The first is also compared with one
+//! reader that keeps it in a file, as testudo does.
 
 use std::path::Path;
 use std::time::Duration;
@@ -53,9 +54,14 @@ fn rows(
     (name, megabytes, text): (&str, f64, &str),
     call: Call,
 ) -> Vec<Row> {
-    let mut floor = Samples::default();
-    let add_floor = || floor.add(floor::read_by_one(text).expect("the pipe runs"));
-    let runs = in_turn(subjects, rounds, add_floor, |subject, run: &mut Run| {
+    let (mut floor, mut storing) = (Samples::default(), Samples::default());
+    let add_floors = || {
+        floor.add(floor::read_by_one(text).expect("the pipe runs"));
+        if text == TEXT {
+            storing.add(floor::store_by_one(text, &scratch.join("stored")).expect("the scratch directory takes files"));
+        }
+    };
+    let runs = in_turn(subjects, rounds, add_floors, |subject, run: &mut Run| {
         let (time, growth) = once(subject, scratch, text, call)?;
         run.times.add(time);
         run.growth = run.growth.max(growth);
@@ -64,12 +70,16 @@ fn rows(
     let speed = |samples: &Samples| megabytes / (samples.median() / 1e3);
     let rows = runs.into_iter().flat_map(|(subject, run)| match run {
         Ok(run) => {
-            let through = Figure::over(speed(&run.times), speed(&floor), "MB/s");
+            let through = |floor| Ok(Figure::over(speed(&run.times), speed(floor), "MB/s"));
             let growth = Figure::alone(run.growth, "MiB");
-            vec![
-                row(subject, &format!("{name} / one reader of the pipe"), Ok(through), Some(PROMISED_SPEED)),
-                row(subject, &format!("{name}, memory growth"), Ok(growth), Some(PROMISED_GROWTH_MEBIBYTES)),
-            ]
+            let kept = format!("{name} / one reader that keeps it in a file");
+            let kept = (text == TEXT).then(|| row(subject, &kept, through(&storing), None));
+            let rows = [
+                Some(row(subject, &format!("{name} / one reader of the pipe"), through(&floor), Some(PROMISED_SPEED))),
+                kept,
+                Some(row(subject, &format!("{name}, memory growth"), Ok(growth), Some(PROMISED_GROWTH_MEBIBYTES))),
+            ];
+            rows.into_iter().flatten().collect()
         }
         Err(error) => vec![row(subject, &format!("{name} / one reader of the pipe"), Err(error), Some(PROMISED_SPEED))],
     });
