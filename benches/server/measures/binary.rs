@@ -11,9 +11,9 @@ use crate::table::{Figure, Row, Target};
 
 const PROMISED_MEGABYTES: Target = Target::ValueAtMost(15.0);
 
-/// Servers that run the same file share a row.
+/// Servers that run the same file share a row. Other servers are not one file.
 pub fn measure(options: &Options, _: &Path) -> Vec<Row> {
-    let mut servers: Vec<&Subject> = options.servers.iter().collect();
+    let mut servers: Vec<&Subject> = options.testudos();
     servers.dedup_by_key(|subject| &subject.words[0]);
     let rows = servers.into_iter().map(|subject| match std::fs::read(&subject.words[0]) {
         Ok(bytes) => {
@@ -23,7 +23,7 @@ pub fn measure(options: &Options, _: &Path) -> Vec<Row> {
                 Err(_) => "program",
             };
             #[expect(clippy::cast_precision_loss, reason = "no binary has 2^53 bytes")]
-            let size = Figure::alone(bytes.len() as f64 / f64::from(1 << 20), "MiB");
+            let size = Figure::alone(bytes.len() as f64 / 1e6, "MB");
             row(subject, kind, Ok(size), Some(PROMISED_MEGABYTES))
         }
         Err(error) => row(subject, "binary", Err(error.into()), None),

@@ -33,7 +33,7 @@ fn weigh(subject: &Subject, scratch: &Path) -> anyhow::Result<Weight> {
     let helpers = memory::descendants(connection.pid());
     Ok(Weight {
         server: memory::resident(connection.pid())?,
-        helpers: helpers.into_iter().map(memory::proportional).sum::<Result<_, _>>()?,
+        helpers: helpers.into_iter().map(memory::proportional).sum::<Result<f64, _>>()?.max(0.0),
     })
 }
 
