@@ -29,6 +29,8 @@ pub struct Proxy {
 const MOST_CONNECTIONS: usize = 256;
 /// How long a client may take to say where it wants to go.
 const REQUEST_WITHIN: Duration = Duration::from_secs(20);
+/// How long a client that has its answer may go on speaking.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// After an error of the system, such as a lack of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -100,7 +102,11 @@ impl Proxy {
                 return answer(&mut client, &refusal, speaks).await;
             }
         };
+        let answered = result.is_ok();
         self.report(&target, result.err().as_ref(), &traffic, begun);
+        if answered {
+            let _ = tokio::time::timeout(FAREWELL, read_away(&mut client)).await;
+        }
     }
 
     async fn reach(&self, target: &Target) -> Result<TcpStream, Refusal> {
@@ -239,10 +245,15 @@ async fn answer(client: &mut TcpStream, refusal: &Refusal, speaks: Speaks) {
     let _ = tokio::time::timeout(REQUEST_WITHIN, async {
         client.write_all(&bytes).await?;
         client.shutdown().await?;
-        // Closing with something unread would take the answer away from the client.
-        let mut rest = [0; 1024];
-        while client.read(&mut rest).await? > 0 {}
-        Ok::<_, std::io::Error>(())
+        read_away(client).await
     })
     .await;
+}
+
+/// A client that still speaks when its connection is closed fails at that, and a shell dies of it, before it has read its
+/// answer.
+async fn read_away(client: &mut TcpStream) -> std::io::Result<()> {
+    let mut rest = [0; 1024];
+    while client.read(&mut rest).await? > 0 {}
+    Ok(())
 }

@@ -93,6 +93,7 @@ mod str_replace_editor;
 mod survivors;
 mod tasks;
 mod terminals;
+mod traps;
 mod unusual_starts;
 mod view;
 mod waiting_shells;
