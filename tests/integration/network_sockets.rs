@@ -142,6 +142,18 @@ fn the_sessions_own_servers_are_reached_from_every_command() {
     });
 }
 
+/// The client looks for each socket until it is there, so it often looks at the very moment at which it comes.
+#[test]
+fn a_socket_that_comes_this_moment_is_the_sessions_own() {
+    let script = "import socket, threading\ndef serve():\n    for number in range(300):\n        s = socket.socket(socket.AF_UNIX); \
+                  s.bind('m%d' % number); s.listen(); s.accept()\nthreading.Thread(target=serve).start()\nfor number in range(300):\n    while \
+                  socket.socket(socket.AF_UNIX).connect_ex('m%d' % number): pass";
+    in_each_mode("", |inside| {
+        inside.world.file("moment.py", script);
+        assert_eq!(inside.does("python3 moment.py; echo done"), "done\n");
+    });
+}
+
 /// One listens, connects and ends, again and again. None of it may wear out the supervisor.
 #[test]
 fn sockets_come_and_go_without_end() {

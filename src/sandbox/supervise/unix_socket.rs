@@ -72,7 +72,13 @@ pub fn unix_family() -> [u8; 2] {
 /// Finds the socket at a path, if commands may connect to it.
 pub fn find(session: &Session<'_>, caller: &Caller, path: &Path) -> Result<Found, Refused> {
     let Session { profile, view, listed, own } = session;
-    let found = view.open(caller, Base::WorkingDirectory, path, LastLink::Follow);
+    let open = || view.open(caller, Base::WorkingDirectory, path, LastLink::Follow);
+    let named = || absolute(caller, Base::WorkingDirectory, path).map(|path| lexical::normal(&path));
+    let (found, is_there) = match open() {
+        // The sandbox hides a socket of this name, unless it has only just come.
+        Err(_) if named().is_ok_and(|named| is_socket(&named)) => (open(), true),
+        found => (found, false),
+    };
     let place = match found {
         Ok(found) if profile.may_connect(&found.path) => {
             if profile.reaches_own_sockets_only() && !profile.lists_socket(&found.path) && !own.contain(&found) {
@@ -83,14 +89,14 @@ pub fn find(session: &Session<'_>, caller: &Caller, path: &Path) -> Result<Found
         Ok(found) => Ok(found.path),
         Err(error) => Err(error),
     };
-    let named = lexical::normal(&absolute(caller, Base::WorkingDirectory, path)?);
+    let named = named()?;
     if let Some(listed) = listed.open(&named, place.as_deref().ok()) {
         return Ok(listed?);
     }
     let place = match place {
         Ok(place) => place,
         // A link in /proc to another process, which may lead anywhere; or the sandbox hides a socket of this name.
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EXDEV | libc::ELOOP)) || is_socket(&named) => named,
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EXDEV | libc::ELOOP)) || is_there => named,
         Err(error) => return Err(error.into()),
     };
     let why = if profile.read_only { "is outside the temporary directory" } else { "is outside the scope" };
